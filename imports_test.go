@@ -28,7 +28,7 @@ var tiers = [][]string{
 	{"hw", "cuda", "traces"},
 	{"calibrate"},
 	{"experiments"}, // the built-in ones, as data
-	{"experiments/config"},
+	{"experiments/config", "experiments/bracket"},
 	{"experiments/run"},
 	{"experiments/capacity", "experiments/diff", "experiments/patterns"},
 	{"experiments/validate", "experiments/papers", "experiments/whatif"},

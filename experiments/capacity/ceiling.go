@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sparseserve/sparseserve/experiments/bracket"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
 )
@@ -60,7 +61,7 @@ func (b *buyer) measure(ctx context.Context, o *option) error {
 	if err := s.run(ctx); err != nil {
 		return err
 	}
-	c.load, c.fails = bracketOf(s.outcomes())
+	c.load, c.fails = bracket.Ends(s.outcomes())
 	if !math.IsInf(c.fails, 1) {
 		c.limitedBy, c.at = s.slo.why(s.at(c.fails)), c.fails
 	}

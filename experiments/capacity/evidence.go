@@ -105,11 +105,8 @@ func (e *evidence) accuracyOf(p *config.Point) string {
 	s := &p.System
 	var words []string
 	if s.SparsePrefill() {
-		words = append(
-			words,
-			fmt.Sprintf("prefill: sparseserve list prefills %s has what is published",
-				s.Prefill.Attention),
-		)
+		words = append(words, fmt.Sprintf("prefill: sparseserve list prefills %s has what is published",
+			s.Prefill.Attention))
 	}
 	if s.Sparse() {
 		words = append(words, "decode: "+e.budget(p))
@@ -129,9 +126,8 @@ func (e *evidence) budget(p *config.Point) string {
 	}
 	budgets := e.Accuracy[i].Budgets
 	if share, ok := budgets[strconv.Itoa(s.Selection.BudgetTokens)]; ok {
-		return fmt.Sprintf(
-			"%.1f %% of full attention's LongBench score with %d tokens (SparseServe, table A.1)",
-			100*share, s.Selection.BudgetTokens)
+		return fmt.Sprintf("%.1f %% of full attention's LongBench score with %d tokens (SparseServe, "+
+			"table A.1)", 100*share, s.Selection.BudgetTokens)
 	}
 	return fmt.Sprintf("not published for %d tokens; table A.1 of SparseServe has %s",
 		s.Selection.BudgetTokens, strings.Join(slices.SortedFunc(maps.Keys(budgets), byNumber), ", "))

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
+	"github.com/sparseserve/sparseserve/experiments/bracket"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/sim"
@@ -32,7 +34,7 @@ const (
 
 func (r *fleetRun) why() []string { return r.slo.why(r.trials) }
 
-func (r *fleetRun) holds() bool { return len(r.why()) == 0 }
+func (r *fleetRun) holds() bool { return r.slo.holds(r.trials) }
 
 // severity returns the largest share of a limit and the second largest. A limit with a share above
 // 1 is missed.
@@ -256,30 +258,20 @@ func (p *Planner) note(notes []string) {
 // if there is none. If n replicas meet it, more replicas are assumed to meet it too. If the price
 // sets the maximum, the maximum is tried first because most candidates fail with it.
 func (b *buyer) least(ctx context.Context, o *option, most int, priced bool) (*fleetRun, error) {
-	low, tried := 0, 1 // the most replicas that fail
+	line := bracket.Line{Start: 1, Least: 1, Most: float64(most), Round: math.Floor}
 	if priced {
-		tried = most
+		line.Start = line.Most
 	}
 	var found *fleetRun
-	for found == nil || found.replicas-low > 1 {
-		r, err := b.serve(ctx, o, stageReplicas, tried, o.target, 0)
+	_, err := line.Find(nil, func(replicas float64, _ bool) (fails bool, err error) {
+		r, err := b.serve(ctx, o, stageReplicas, int(replicas), o.target, 0)
 		if err != nil {
-			return nil, err
+			return false, err
 		}
-		o.runs = append(o.runs, r)
-		switch {
-		case r.holds():
+		if o.runs = append(o.runs, r); r.holds() {
 			found = r
-		case tried == most:
-			return nil, nil
-		default:
-			low = tried
 		}
-		if found != nil {
-			tried = (low + found.replicas) / 2
-		} else {
-			tried = min(2*tried, most)
-		}
-	}
-	return found, nil
+		return !r.holds(), nil
+	})
+	return found, err
 }

@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/sparseserve/sparseserve/experiments/bracket"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
@@ -195,7 +195,7 @@ func (p *Planner) candidate(ctx context.Context, spec config.GoodputSearch,
 		for range mostLonger {
 			guess.take(len(seeds))
 			trials, err := p.probe(ctx, c, slo.bounds, &w, seeds)
-			if err != nil || s.unit != loadSessions || !endless(&w) || len(slo.why(trials)) > 0 {
+			if err != nil || s.unit != loadSessions || !endless(&w) || !slo.holds(trials) {
 				return trials, err
 			}
 			longer := 0
@@ -245,17 +245,8 @@ func (g *guess) plan(runs int) {
 
 // limitsOf returns the service level of a point on its model and card.
 func limitsOf(p *config.Point) (limits, error) {
-	model, err := p.Shard()
-	if err != nil {
-		return limits{}, err
-	}
-	gpu, err := p.Machine()
-	if err != nil {
-		return limits{}, err
-	}
-	iteration, err := hw.ReferenceIteration(gpu, &model)
-	return limits{p.SLO.Bounds(iteration.Seconds()), p.SLO.Rule == config.SLORequests,
-		p.SLO.MissShare}, err
+	bounds, err := p.Bounds()
+	return limits{bounds, p.SLO.Rule == config.SLORequests, p.SLO.MissShare}, err
 }
 
 // probe runs a candidate under a workload with some seeds.
@@ -320,7 +311,7 @@ func (p *Planner) trial(r *run.Result, bounds []config.Bound) (Trial, error) {
 
 // goodput sums the search up.
 func (s *search) goodput(c *Candidate) *Goodput {
-	low, high := bracketOf(s.outcomes())
+	low, high := bracket.Ends(s.outcomes())
 	g := &Goodput{
 		Name: c.Label, System: c.Point.System.Name, Model: c.Point.Model, GPU: c.Point.GPU,
 		Axes: config.SettingsMap(c.Settings), Seeds: s.seeds, Requests: traces.Count(c.Point.Workload),
@@ -329,7 +320,7 @@ func (s *search) goodput(c *Candidate) *Goodput {
 		search: s, Unit: s.unit,
 	}
 	for _, seed := range s.seeds {
-		own, fails := bracketOf(s.seedOutcomes(seed, s.own[seed]))
+		own, fails := bracket.Ends(s.seedOutcomes(seed, s.own[seed]))
 		g.SeedGoodputs = append(g.SeedGoodputs, own)
 		g.SeedBrackets = append(g.SeedBrackets, [2]float64{own, fails})
 		g.Runs += len(s.own[seed])

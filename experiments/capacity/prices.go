@@ -129,13 +129,8 @@ func (p *Prices) Of(table, gpu string) (Price, error) {
 	}
 	rows := slices.DeleteFunc(slices.Clone(p.Rows), func(r Price) bool { return r.GPU != gpu })
 	if len(rows) == 0 {
-		return Price{}, fmt.Errorf(
-			"gpu = %q: %s has no price of it; write one into a file (sparseserve list prices shows the "+
-				"form) "+
-				"and name it as plan.prices_file",
-			gpu,
-			p.File,
-		)
+		return Price{}, fmt.Errorf("gpu = %q: %s has no price of it; write one into a file (sparseserve "+
+			"list prices shows the form) and name it as plan.prices_file", gpu, p.File)
 	}
 	sort.SliceStable(rows, func(i, j int) bool { return rows[i].USDPerHour < rows[j].USDPerHour })
 	switch table {

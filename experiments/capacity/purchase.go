@@ -147,10 +147,8 @@ func (o *option) level() (err error) {
 		return err
 	}
 	if len(o.slo.bounds) == 0 {
-		return errors.New(
-			"[slo] has no bound; without one, the cheapest always serves: set slo.ttft_s, slo.tbt_s, " +
-				"slo.e2e_s or slo.delay_s",
-		)
+		return errors.New("[slo] has no bound; without one, the cheapest always serves: set slo.ttft_s" +
+			", slo.tbt_s, slo.e2e_s or slo.delay_s")
 	}
 	machine, err := o.Point.Machine()
 	if err != nil {

@@ -102,8 +102,7 @@ func (t Tokens) String() string {
 		return fmt.Sprintf("%d tokens", t.Most)
 	}
 	return fmt.Sprintf("%.0f tokens on average, P50 %d, P99 %d, %d to %d", t.Mean, t.P50, t.P99,
-		t.Least,
-		t.Most)
+		t.Least, t.Most)
 }
 
 // Lines are the question in words, a line each.

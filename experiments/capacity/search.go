@@ -5,10 +5,10 @@ import (
 	"context"
 	"math"
 	"slices"
-	"strconv"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/sparseserve/sparseserve/experiments/bracket"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/internal/warn"
 )
@@ -80,67 +80,8 @@ func (l limits) why(trials []Trial) []string {
 	return why
 }
 
-// outcome is a rate and whether it is sustained.
-type outcome struct {
-	rate  float64
-	holds bool
-}
-
-// bracketOf returns the largest rate that holds below every failing rate, and the smallest failing
-// rate: 0 and infinity if there is none.
-func bracketOf(tried []outcome) (low, high float64) {
-	high = math.Inf(1)
-	for _, v := range tried {
-		if !v.holds {
-			high = math.Min(high, v.rate)
-		}
-	}
-	for _, v := range tried {
-		if v.holds && v.rate < high {
-			low = math.Max(low, v.rate)
-		}
-	}
-	return low, high
-}
-
-// turned returns a rate that holds above a rate that fails, if any.
-func turned(tried []outcome) (holds, fails float64, ok bool) {
-	_, fails = bracketOf(tried)
-	for _, v := range tried {
-		if v.holds && v.rate > fails {
-			holds, ok = math.Max(holds, v.rate), true
-		}
-	}
-	return holds, fails, ok
-}
-
-// next returns the rate to try after those tried; more is false when the
-// bracket is narrow or leaves the range of rates.
-func next(g *config.GoodputSearch, tried []outcome) (rate float64, stage string, more bool) {
-	low, high := bracketOf(tried)
-	switch {
-	case len(tried) == 0:
-		return g.Start, stageBracket, true
-	case low == 0:
-		rate = fourDigits(high / stride(g, len(tried)))
-		return rate, stageBracket, rate >= leastRate
-	case math.IsInf(high, 1):
-		rate = math.Min(fourDigits(low*stride(g, len(tried))), g.Max)
-		return rate, stageBracket, rate > low
-	}
-	rate = fourDigits((low + high) / 2)
-	return rate, stageBisect, high-low > g.Width*low && low < rate && rate < high
-}
-
-// stride returns the factor between two rates of a bracket, after a number of tried rates. It is 2.
-// With Near it begins slightly below the width of the last bracket and is squared with each rate,
-// because most knobs change little, so two rates usually suffice.
-func stride(g *config.GoodputSearch, tried int) float64 {
-	if !g.Near {
-		return 2
-	}
-	return math.Min(2, math.Pow(1+0.98*g.Width, math.Exp2(float64(tried-1))))
-}
+// holds reports whether the trials meet the service level.
+func (l limits) holds(trials []Trial) bool { return len(l.why(trials)) == 0 }
 
 // search finds one candidate's goodput: first by the mean over seeds, then per seed.
 type search struct {
@@ -164,7 +105,7 @@ func (s *search) run(ctx context.Context) error {
 		if s.spec.Coarse {
 			return nil
 		}
-		low, high := bracketOf(s.outcomes())
+		low, high := bracket.Ends(s.outcomes())
 		if low == 0 || math.IsInf(high, 1) || low == checked {
 			return s.narrowSeeds(ctx)
 		}
@@ -177,16 +118,32 @@ func (s *search) run(ctx context.Context) error {
 	}
 }
 
-func (s *search) narrow(ctx context.Context) error {
-	for {
-		rate, stage, more := next(&s.spec, s.outcomes())
-		if !more {
-			return nil
-		}
-		if err := s.try(ctx, stage, rate); err != nil {
-			return err
+// line returns the rates of a search. With Near the factor between two rates begins slightly below
+// the width of the last bracket and is squared with each rate, because most knobs change little, so
+// two rates usually suffice.
+func (s *search) line() *bracket.Line {
+	g := &s.spec
+	l := &bracket.Line{Start: g.Start, Least: leastRate, Most: g.Max, Width: g.Width,
+		Round: fourDigits}
+	if g.Near {
+		l.Stride = func(tried int) float64 {
+			return math.Min(2, math.Pow(1+0.98*g.Width, math.Exp2(float64(tried-1))))
 		}
 	}
+	return l
+}
+
+// narrow narrows the bracket of the mean over seeds.
+func (s *search) narrow(ctx context.Context) error {
+	_, err := s.line().Find(s.outcomes(), func(rate float64, bisects bool) (bool, error) {
+		stage := stageBracket
+		if bisects {
+			stage = stageBisect
+		}
+		err := s.try(ctx, stage, rate)
+		return err == nil && s.slo.holds(s.at(rate)), err
+	})
+	return err
 }
 
 // try runs a rate with all seeds, unless it has been run.
@@ -211,18 +168,16 @@ func (s *search) narrowSeeds(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i, seed := range s.seeds {
 		group.Go(func() error {
-			for {
-				rate, _, more := next(&s.spec, s.seedOutcomes(seed, own[i]))
-				if !more {
-					return nil
-				}
+			_, err := s.line().Find(s.seedOutcomes(seed, nil), func(rate float64, _ bool) (bool, error) {
 				trials, err := s.probe(ctx, rate, []uint64{seed})
 				if err != nil {
-					return err
+					return false, err
 				}
 				trials[0].Stage = stageSeed
 				own[i] = append(own[i], trials[0])
-			}
+				return s.slo.holds(trials), nil
+			})
+			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -258,20 +213,18 @@ func (s *search) rates() []float64 {
 }
 
 // outcomes judges each rate by the mean over seeds.
-func (s *search) outcomes() []outcome {
-	var tried []outcome
+func (s *search) outcomes() (tried []bracket.Tried) {
 	for _, rate := range s.rates() {
-		tried = append(tried, outcome{rate, len(s.slo.why(s.at(rate))) == 0})
+		tried = append(tried, bracket.Tried{At: rate, Below: s.slo.holds(s.at(rate))})
 	}
 	return tried
 }
 
 // seedOutcomes judges each rate by one seed alone.
-func (s *search) seedOutcomes(seed uint64, own []Trial) []outcome {
-	var tried []outcome
+func (s *search) seedOutcomes(seed uint64, own []Trial) (tried []bracket.Tried) {
 	for _, t := range append(slices.Clone(s.shared), own...) {
 		if t.Seed == seed {
-			tried = append(tried, outcome{t.Rate, len(s.slo.why([]Trial{t})) == 0})
+			tried = append(tried, bracket.Tried{At: t.Rate, Below: s.slo.holds([]Trial{t})})
 		}
 	}
 	return tried
@@ -281,7 +234,7 @@ func (s *search) seedOutcomes(seed uint64, own []Trial) []outcome {
 func (s *search) warnings(requests int) []warn.Warning {
 	var warnings []warn.Warning
 	unit := cmp.Or(s.unit, loadRate)
-	low, high := bracketOf(s.outcomes())
+	low, high := bracket.Ends(s.outcomes())
 	switch {
 	case low == 0:
 		warnings = append(warnings, warn.New(warn.FailsEverywhere,
@@ -292,13 +245,13 @@ func (s *search) warnings(requests int) []warn.Warning {
 			"the service level holds at every rate tried; the "+
 				"goodput is at least %g %s", low, unit))
 	}
-	if holds, fails, ok := turned(s.outcomes()); ok {
+	if holds, fails, ok := bracket.Turned(s.outcomes()); ok {
 		warnings = append(warnings, warn.New(warn.NotMonotone,
 			"not monotone: %g %s fails and %g holds; the "+
 				"goodput is that below every failure", fails, unit, holds))
 	}
 	for _, seed := range s.seeds {
-		if holds, fails, ok := turned(s.seedOutcomes(seed, s.own[seed])); ok {
+		if holds, fails, ok := bracket.Turned(s.seedOutcomes(seed, s.own[seed])); ok {
 			warnings = append(warnings, warn.New(warn.NotMonotone,
 				"not monotone with seed %d: %g %s fails and "+
 					"%g holds", seed, fails, unit, holds))
@@ -324,10 +277,4 @@ const (
 )
 
 // fourDigits rounds a rate, so that runs are named shortly.
-func fourDigits(rate float64) float64 {
-	v, err := strconv.ParseFloat(strconv.FormatFloat(rate, 'g', 4, 64), 64)
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
+func fourDigits(rate float64) float64 { return bracket.Digits(rate, 4) }

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sparseserve/sparseserve/experiments/bracket"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/internal/warn"
@@ -60,10 +61,10 @@ func TestSearchFindsTheThreshold(t *testing.T) {
 				t.Fatalf("%s is %g, want at most %g and within %g of it", what, got, want, spec.Width)
 			}
 		}
-		low, _ := bracketOf(s.outcomes())
+		low, _ := bracket.Ends(s.outcomes())
 		near("goodput", low, 1/inverse)
 		for i, seed := range s.seeds {
-			own, _ := bracketOf(s.seedOutcomes(seed, s.own[seed]))
+			own, _ := bracket.Ends(s.seedOutcomes(seed, s.own[seed]))
 			near("goodput of a seed", own, thresholds[i])
 		}
 		if warnings := s.warnings(300); len(warnings) > 0 {
@@ -85,8 +86,8 @@ func TestCoarseSearch(t *testing.T) {
 	if err := s.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	low, high := bracketOf(s.outcomes())
-	if want, _ := bracketOf(fine.outcomes()); low != want || high-low > spec.Width*low {
+	low, high := bracket.Ends(s.outcomes())
+	if want, _ := bracket.Ends(fine.outcomes()); low != want || high-low > spec.Width*low {
 		t.Errorf("bracket %g to %g, want one from %g", low, high, want)
 	}
 	if len(s.own) > 0 || len(s.shared) >= len(fine.shared) {
@@ -110,7 +111,7 @@ func TestSearchNearby(t *testing.T) {
 		if err := s.run(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		low, high := bracketOf(s.outcomes())
+		low, high := bracket.Ends(s.outcomes())
 		if low > threshold || high < threshold || high-low > spec.Width*low*1.001 {
 			t.Fatalf("bracket %g to %g of %g", low, high, threshold)
 		}
@@ -137,7 +138,7 @@ func TestSearchUnderNoise(t *testing.T) {
 	if err := s.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if low, _ := bracketOf(s.outcomes()); math.Abs(low-0.3) > 0.03 {
+	if low, _ := bracket.Ends(s.outcomes()); math.Abs(low-0.3) > 0.03 {
 		t.Errorf("goodput %g, want 0.3 within 10 %%", low)
 	}
 }
@@ -162,7 +163,7 @@ func TestSearchEnds(t *testing.T) {
 		if err := s.run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if low, _ := bracketOf(s.outcomes()); low != c.want {
+		if low, _ := bracket.Ends(s.outcomes()); low != c.want {
 			t.Errorf("%s: goodput %g, want %g", c.name, low, c.want)
 		}
 		if got := warn.Texts(s.warnings(300)); !slices.Equal(got, []string{c.warning}) {
@@ -190,7 +191,7 @@ func TestSearchReportsTurningOutcomes(t *testing.T) {
 	if err := s.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	low, high := bracketOf(s.outcomes())
+	low, high := bracket.Ends(s.outcomes())
 	if low > 0.3 || high < 0.3 || high > 0.31 {
 		t.Errorf("bracket %g to %g, want the lower crossing at 0.3", low, high)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/sparseserve/sparseserve/experiments/bracket"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/sim"
@@ -35,8 +36,9 @@ const (
 	mostProbe     = 4000 // requests of a probe: what a probe of short requests costs is bounded
 	probeTurns    = 20   // times that the requests in flight are replaced in a probe
 	mostDoublings = 16   // of the rate
-	halvings      = 2    // of the last doubling: 19 % remain
-	keepsUp       = 0.9  // share of the arrivals that is answered as fast as it comes
+	// sustainedWidth is the relative width of the last bracket: two rates are tried within a doubling.
+	sustainedWidth = 0.3
+	keepsUp        = 0.9 // share of the arrivals that is answered as fast as it comes
 
 	chosenRates    = 5
 	lowestShare    = 0.2  // of what the weakest system sustains
@@ -143,34 +145,22 @@ func sustained(ctx context.Context, simulate run.Runner, p *config.Point) (Susta
 		return s, err
 	}
 	replicas := float64(max(1, p.Fleet.Replicas))
-	try := func(rate float64, least int) (float64, error) {
-		inFlight := replicas * rate / s.alone
-		n := min(max(least, int(probeTurns*inFlight)), mostProbe)
-		got, err := answered(ctx, simulate, *p, rate, n)
-		s.Rate = max(s.Rate, got)
-		return got, err
-	}
+	line := bracket.Line{Most: math.Exp2(mostDoublings) * s.alone, Width: sustainedWidth,
+		Geometric: true}
 	s.Rate = s.alone
-	low, high := s.alone, 2*s.alone
-	for n := 0; n < mostDoublings; n, high = n+1, 2*high {
-		if got, err := try(high, leastProbe); err != nil {
-			return s, err
-		} else if got < keepsUp*high {
-			break
-		}
-		low = high
-	}
-	for range halvings {
-		middle := math.Sqrt(low * high)
-		if got, err := try(middle, closeProbe); err != nil {
-			return s, err
-		} else if got < keepsUp*middle {
-			high = middle
-		} else {
-			low = middle
-		}
-	}
-	return s, nil
+	_, err = line.Find([]bracket.Tried{{At: s.alone, Below: true}},
+		func(rate float64, bisects bool) (bool, error) {
+			least := leastProbe
+			if bisects {
+				least = closeProbe
+			}
+			inFlight := replicas * rate / s.alone
+			n := min(max(least, int(probeTurns*inFlight)), mostProbe)
+			got, err := answered(ctx, simulate, *p, rate, n)
+			s.Rate = max(s.Rate, got)
+			return got >= keepsUp*rate, err
+		})
+	return s, err
 }
 
 // serveAlone returns the throughput in requests/s with one closed-loop client per replica.
@@ -313,10 +303,4 @@ func (c *Chosen) sustains(system string) string {
 
 func digits(rate float64) string { return strconv.FormatFloat(twoDigits(rate), 'g', -1, 64) }
 
-func twoDigits(rate float64) float64 {
-	v, err := strconv.ParseFloat(strconv.FormatFloat(rate, 'g', 2, 64), 64)
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
+func twoDigits(rate float64) float64 { return bracket.Digits(rate, 2) }

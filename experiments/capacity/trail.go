@@ -35,14 +35,14 @@ func trailTable(found []Goodput) []byte {
 			table.Add(g.Name, t.Stage, t.Rate, seed, boundsText(slo.bounds, t.Bounded), t.Rejected,
 				t.Missed, t.Unstable, t.Completed, holds, t.Hash)
 		}
-		single := func(t *Trial) { row(t, t.Seed, len(slo.why([]Trial{*t})) == 0) }
+		single := func(t *Trial) { row(t, t.Seed, slo.holds([]Trial{*t})) }
 		for _, rate := range g.search.rates() {
 			trials := g.search.at(rate)
 			for i := range trials {
 				single(&trials[i])
 			}
 			mean := meanTrial(trials)
-			row(&mean, "mean", len(slo.why(trials)) == 0)
+			row(&mean, "mean", slo.holds(trials))
 		}
 		for _, seed := range g.Seeds {
 			for _, t := range g.search.own[seed] {

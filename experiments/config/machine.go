@@ -129,3 +129,17 @@ func (e *encoder) cardTable(changes hw.Changes) {
 		}
 	}
 }
+
+// Bounds lists the bounds of the point's service level for its model on its card.
+func (p *Point) Bounds() ([]Bound, error) {
+	model, err := p.Shard()
+	if err != nil {
+		return nil, err
+	}
+	machine, err := p.Machine()
+	if err != nil {
+		return nil, err
+	}
+	iteration, err := hw.ReferenceIteration(machine, &model)
+	return p.SLO.Bounds(iteration.Seconds()), err
+}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/experiments/bracket"
 	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
@@ -112,15 +113,7 @@ func (k *Knob) round(v float64) string {
 	if k.kind() == config.Integer {
 		return text(math.Round(v))
 	}
-	return strconv.FormatFloat(fourDigits(v), 'f', -1, 64)
-}
-
-func fourDigits(v float64) float64 {
-	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
-	if err != nil {
-		panic(err) // what FormatFloat writes ParseFloat reads
-	}
-	return short
+	return strconv.FormatFloat(bracket.Digits(v, 4), 'f', -1, 64)
 }
 
 // number reads a finite number.
@@ -134,10 +127,5 @@ func number(text string) (float64, error) {
 
 // text formats a number for a configuration with ten digits, so that decimal figures times a factor
 // stay decimal.
-func text(v float64) string {
-	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 10, 64), 64)
-	if err != nil {
-		panic(err) // what FormatFloat writes ParseFloat reads
-	}
-	return strconv.FormatFloat(short, 'f', -1, 64)
-}
+
+func text(v float64) string { return strconv.FormatFloat(bracket.Digits(v, 10), 'f', -1, 64) }

@@ -27,35 +27,6 @@ type Threshold struct {
 	holds func(context.Context, *test, []config.Setting) (Answer, error)
 }
 
-// Answer is the answer to a threshold's question at one value.
-type Answer struct {
-	Setting string  `json:"setting"`
-	Verdict Verdict `json:"verdict"`
-	Value   float64 `json:"value"`
-	Against float64 `json:"against"` // a bound, or the value without offloading
-}
-
-// Crossing is the value at which an answer changes for a case.
-type Crossing struct {
-	Name     string   `json:"name"`
-	Question string   `json:"question"`
-	Knob     string   `json:"knob"`
-	Keys     []string `json:"keys"`
-	// Low and High are the values of the knob between which the answer changes. Values between them
-	// were not run. Holds and Fails are the answers at these values; each is nil if no value of the
-	// range has that answer.
-	Low   *float64 `json:"low"`
-	High  *float64 `json:"high"`
-	Holds *Answer  `json:"holds"`
-	Fails *Answer  `json:"fails"`
-	Own   *Answer  `json:"own,omitempty"` // of the configuration as it is
-	Tried []Answer `json:"tried"`
-	Text  string   `json:"text"` // the answer in words
-}
-
-// crossingWidth is the relative accuracy of each end of a crossing.
-const crossingWidth = 0.02
-
 // Thresholds lists all questions.
 func Thresholds() []Threshold {
 	return []Threshold{
@@ -188,174 +159,6 @@ func (t *Threshold) needs() string {
 // atRate reports whether the question is answered by runs at the configured rate.
 func (t *Threshold) atRate() bool { return t.Name == "budget" || t.Name == "dram" }
 
-// end stores an answer on its side of the crossing.
-func (c *Crossing) end(a *Answer, value **float64) {
-	switch v, _ := number(a.Setting); a.Verdict {
-	case Holds:
-		c.Holds, *value = a, &v
-	case Fails:
-		c.Fails, *value = a, &v
-	}
-}
-
-// find bisects the range.
-func (t *test) find(ctx context.Context) (*Crossing, error) {
-	c := &Crossing{Name: t.Name, Question: t.Question, Knob: t.r.Knob.Name, Keys: t.r.Knob.Keys}
-	at := func(value string) (Answer, error) {
-		settings, err := t.r.Knob.settings(t.cfg, value)
-		if err != nil {
-			return Answer{}, err
-		}
-		a, err := t.holds(ctx, t, settings)
-		a.Setting = value
-		c.Tried = append(c.Tried, a)
-		return a, err
-	}
-	low, high, err := t.sides(at)
-	if err != nil {
-		return nil, err
-	}
-	c.end(&low, &c.Low)
-	c.end(&high, &c.High)
-	c.Text = t.words(c, &low, &high)
-	if !t.own {
-		return c, nil
-	}
-	own, err := t.holds(ctx, t, nil)
-	if err != nil {
-		return nil, err
-	}
-	c.Own = &own
-	c.Text += fmt.Sprintf("; as configured, %s: %s", t.answer(&own), t.compared(&own))
-	return c, nil
-}
-
-// scanned is the number of range values that are tried, from the lower end, to find a verdict and
-// its opposite.
-const scanned = 5
-
-// scan tries values from the lower end of the range until two values have opposite verdicts. It
-// then returns the values from the last one with the first verdict on.
-func (t *test) scan(at func(string) (Answer, error)) (tried []Answer, opposite bool, err error) {
-	decided := -1 // the last of the first verdict
-	for i, value := range t.r.At(scanned) {
-		a, err := at(value)
-		if err != nil {
-			return nil, false, err
-		}
-		tried = append(tried, a)
-		switch {
-		case a.Verdict == Undecided:
-		case decided < 0 || a.Verdict == tried[decided].Verdict:
-			decided = i
-		default:
-			return tried[decided:], true, nil
-		}
-	}
-	return tried, false, nil
-}
-
-// sides returns the last value of one verdict and the first of its opposite; the range between them
-// is undecided. If only one verdict occurs, it is returned with the nearest undecided value, or as
-// both ends of the range.
-func (t *test) sides(at func(string) (Answer, error)) (low, high Answer, err error) {
-	tried, opposite, err := t.scan(at)
-	if err != nil {
-		return low, high, err
-	}
-	n := len(tried)
-	low, high = tried[0], tried[n-1]
-	first, last := low.Verdict, high.Verdict
-	if first == last {
-		return low, high, nil
-	}
-	below := func(a Answer) bool { return a.Verdict == first }
-	notAbove := func(a Answer) bool { return a.Verdict != last }
-	i := 0
-	for k := range tried {
-		if below(tried[k]) {
-			i = k
-		}
-	}
-	low, next, err := t.bisect(at, tried[i], tried[i+1], below)
-	if err != nil || !opposite || next.Verdict == last {
-		return low, next, err
-	}
-	if n > 2 {
-		next = tried[n-2]
-	}
-	_, high, err = t.bisect(at, next, high, notAbove)
-	return low, high, err
-}
-
-// bisect narrows a range whose lower end is below and whose upper end is not.
-func (t *test) bisect(at func(string) (Answer, error), low, high Answer,
-	below func(Answer) bool) (Answer, Answer, error) {
-	for {
-		a, _ := number(low.Setting)
-		b, _ := number(high.Setting)
-		middle := t.r.Knob.round(math.Sqrt(a * b))
-		if b <= a*(1+crossingWidth) || middle == low.Setting || middle == high.Setting {
-			return low, high, nil
-		}
-		m, err := at(middle)
-		if err != nil {
-			return low, high, err
-		}
-		if below(m) {
-			low = m
-		} else {
-			high = m
-		}
-	}
-}
-
-func (t *Threshold) answer(a *Answer) string {
-	switch a.Verdict {
-	case Holds:
-		return t.Yes
-	case Fails:
-		return t.No
-	}
-	return "undecided"
-}
-
-// compared formats the metric with and without offloading.
-func (t *test) compared(a *Answer) string {
-	return fmt.Sprintf("%s %.3g with offloading, %.3g without", t.study.Metric.Label, a.Value,
-		a.Against)
-}
-
-// words describes the answer from its two sides.
-func (t *test) words(c *Crossing, low, high *Answer) string {
-	name := t.r.Knob.Name
-	at := func(a *Answer) string {
-		if !t.r.Knob.Factor {
-			return a.Setting
-		}
-		settings, err := t.r.Knob.settings(t.cfg, a.Setting)
-		if err != nil || len(settings) == 0 {
-			return "x " + a.Setting
-		}
-		return "x " + a.Setting + " (" + strings.TrimSpace(config.SettingsLabel(settings)) + ")"
-	}
-	if low.Verdict == high.Verdict {
-		return fmt.Sprintf("%s at %s = %s and at %s: no threshold between", t.answer(low), name,
-			low.Setting, high.Setting)
-	}
-	text := fmt.Sprintf("%s at %s = %s, %s at %s", t.answer(low), name, at(low), t.answer(high),
-		at(high))
-	from, _ := number(low.Setting)
-	to, _ := number(high.Setting)
-	if slices.ContainsFunc(c.Tried, func(a Answer) bool {
-		v, _ := number(a.Setting)
-		return a.Verdict == Undecided && from < v && v < to
-	}) {
-		text += "; between them it is undecided"
-	}
-	return text
-}
-
 // pays reports whether the metric is better with offloading than without.
 func pays(ctx context.Context, t *test, settings []config.Setting) (a Answer, err error) {
 	s := t.study
@@ -425,7 +228,7 @@ func keepsTBT(ctx context.Context, t *test, settings []config.Setting) (a Answer
 	if err != nil {
 		return a, err
 	}
-	bounds, err := boundsOf(p)
+	bounds, err := p.Bounds()
 	if err != nil {
 		return a, err
 	}
@@ -445,18 +248,4 @@ func keepsTBT(ctx context.Context, t *test, settings []config.Setting) (a Answer
 	a.Value, a.Against = stat.Mean(values, nil), bounds[i].Limit
 	a.Verdict = positive(interval(spare))
 	return a, nil
-}
-
-// boundsOf returns the bounds of a server's service level.
-func boundsOf(p *config.Point) ([]config.Bound, error) {
-	model, err := p.Shard()
-	if err != nil {
-		return nil, err
-	}
-	gpu, err := p.Machine()
-	if err != nil {
-		return nil, err
-	}
-	iteration, err := hw.ReferenceIteration(gpu, &model)
-	return p.SLO.Bounds(iteration.Seconds()), err
 }

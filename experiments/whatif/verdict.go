@@ -4,28 +4,19 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sparseserve/sparseserve/experiments/bracket"
 	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
-// Verdict is the answer to a threshold's question at one value.
-type Verdict string
-
-// Undecided is the verdict if the runs cannot decide.
-const (
-	Holds     Verdict = "holds"
-	Fails     Verdict = "fails"
-	Undecided Verdict = "undecided"
-)
-
 // positive reports, by its interval, whether a quantity is above 0.
-func positive(low, high float64) Verdict {
+func positive(low, high float64) bracket.Verdict {
 	switch {
 	case low > 0:
-		return Holds
+		return bracket.Holds
 	case high < 0:
-		return Fails
+		return bracket.Fails
 	}
-	return Undecided
+	return bracket.Undecided
 }
 
 // span is the range of a seed's value: for goodput the largest rate that holds and the smallest
@@ -59,14 +50,14 @@ func tInterval(values []float64) (low, high float64) {
 // better reports whether value a is better than value b, by the differences per seed, which has the
 // same arrivals in both. A value that is missing because nothing was served is worse than any
 // other.
-func (m *Metric) better(a, b *Value) Verdict {
+func (m *Metric) better(a, b *Value) bracket.Verdict {
 	switch {
 	case a.none && b.none:
-		return Undecided
+		return bracket.Undecided
 	case a.none:
-		return Fails
+		return bracket.Fails
 	case b.none:
-		return Holds
+		return bracket.Holds
 	}
 	differences := make([]span, len(a.spans))
 	for i := range a.spans {

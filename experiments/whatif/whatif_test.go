@@ -187,89 +187,6 @@ func TestGoodputIsThatOfPlan(t *testing.T) {
 	}
 }
 
-// Both sides of a threshold, simulated by themselves, have the answers that it says.
-func TestThresholdsHoldOnBothSides(t *testing.T) {
-	path, alone := write(t, small), write(t, withoutSearch())
-	level := func(sums []sim.Summary) bool {
-		return !slices.ContainsFunc(sums, func(s sim.Summary) bool { return !*s.SLOMet })
-	}
-	mean := func(sums []sim.Summary, of func(*sim.Summary) float64) float64 {
-		total := 0.0
-		for i := range sums {
-			total += of(&sums[i])
-		}
-		return total / float64(len(sums))
-	}
-	metric, _ := MetricNamed("e2e_mean")
-	for _, c := range []struct {
-		name string
-		sets []string // of the study and of the runs alone
-		vary string
-		side func(setting string, sets []string) bool
-	}{
-		{"dram", nil, "system.dram_gib=0.25..16", func(v string, sets []string) bool {
-			return level(plain(t, alone, append(sets, "system.dram_gib="+v)...))
-		}},
-		{"budget", []string{"slo.tbt_s=0.178"}, "budget=512..4096", func(v string, sets []string) bool {
-			sums := plain(t, alone, append(sets, "selection.budget_tokens="+v)...)
-			return mean(sums, func(s *sim.Summary) float64 { return s.TBT.P99 }) <= 0.178
-		}},
-		{"offload-link", []string{"system.kv_gib=0.8"}, "link=0.01..8", func(v string,
-			sets []string) bool {
-			factor, _ := number(v)
-			link := []string{"card.link_h2d=" + text(25.1*factor), "card.link_d2h=" + text(25*factor)}
-			with := plain(t, alone, slices.Concat(sets, link)...)
-			without := plain(t, alone, slices.Concat(sets, link, []string{"offload.on=false"})...)
-			return mean(with, metric.of) < mean(without, metric.of)
-		}},
-	} {
-		if testing.Short() && c.name != "dram" {
-			continue // seconds
-		}
-		th, err := ThresholdNamed(c.name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		found := carryOut(t, &Study{Config: path, Set: c.sets, Metric: metric, Ranges: ranges(t, c.vary),
-			Thresholds: []Threshold{th}})
-		x := found.Cases[0].Thresholds[0]
-		t.Logf("%s: %s, of %d tries", c.name, x.Text, len(x.Tried))
-		// Seeds that disagree up to the end of the range leave one side unknown: large budgets.
-		if x.Holds == nil || (x.Fails == nil) != (c.name == "budget") {
-			t.Errorf("%s: no threshold in %s: %+v", c.name, c.vary, x.Tried)
-			continue
-		}
-		if x.Holds != nil && !c.side(x.Holds.Setting, slices.Clone(c.sets)) ||
-			x.Fails != nil && c.side(x.Fails.Setting, slices.Clone(c.sets)) {
-			t.Errorf("%s: %s does not hold by itself", c.name, x.Text)
-		}
-		if x.Holds != nil && x.Fails != nil {
-			neighbours(t, x)
-		}
-	}
-}
-
-// neighbours checks that all that was tried between the sides of a crossing is undecided, and that
-// each side is within 2 % of what is beyond it.
-func neighbours(t *testing.T, x *Crossing) {
-	t.Helper()
-	low, high := *x.Low, *x.High
-	after, before := high, low
-	for _, a := range x.Tried {
-		v, _ := number(a.Setting)
-		if low < v && v < high {
-			after, before = min(after, v), max(before, v)
-			if a.Verdict != Undecided {
-				t.Errorf("%s: %s at %s, between the sides", x.Name, a.Verdict, a.Setting)
-			}
-		}
-	}
-	if low >= high || after > 1.021*low+1 || high > 1.021*before+1 {
-		t.Errorf("%s: between %v and %v, %v to %v are known to be undecided", x.Name, low, high, after,
-			before)
-	}
-}
-
 // Hits in a prefix cache are asked of what has one, or of what a knob gives one.
 func TestPrefixHitsNeedACache(t *testing.T) {
 	m, err := MetricNamed("prefix_hits")
@@ -324,31 +241,6 @@ mode = "vllm"
 	off := c.Knobs[0].Points[0].Value.Value
 	if c.Base.Value <= 0 || c.Base.Value >= 100 || off != 0 {
 		t.Errorf("%g %% of the prompts hit, %g without a cache", c.Base.Value, off)
-	}
-}
-
-// Of a server whose P99 TBT is a ten-thousandth of a second a token of the budget, a bound of 0.1 s
-// holds up to 1,000 tokens.
-func TestThresholdIsAtItsBound(t *testing.T) {
-	e := newEvaluator(t)
-	e.Run = func(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) {
-		return sim.Summary{Requests: 8, Completed: 8, SLOMet: new(true),
-			TBT: sim.Stats{P99: float64(p.System.Selection.BudgetTokens) / 1e4}}, nil
-	}
-	metric, _ := MetricNamed("e2e_mean")
-	th, err := ThresholdNamed("budget")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, _, err := (&Study{Config: write(t, small), Set: []string{"slo.tbt_s=0.1"}, Metric: metric,
-		Ranges: ranges(t, "budget=512..4096"), Thresholds: []Threshold{th}}).Do(t.Context(), e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := found.Cases[0].Thresholds[0]
-	if x.Holds == nil || x.Fails == nil || x.Holds.Value > 0.1 || x.Fails.Value <= 0.1 ||
-		x.Holds.Value < 0.097 || x.Fails.Value > 0.103 || x.Holds.Against != 0.1 {
-		t.Errorf("holds at %+v, fails at %+v: %s", x.Holds, x.Fails, x.Text)
 	}
 }
 
