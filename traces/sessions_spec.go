@@ -63,8 +63,6 @@ func (s Spec) checkSessions() error {
 		}
 	}
 	switch {
-	case s.Sessions < 0 || s.Sessions > 1e6:
-		return fmt.Errorf("workload.sessions = %d: must be 0 to 1000000", s.Sessions)
 	case s.Sessions > 0 && s.Requests > 0:
 		return fmt.Errorf("workload.requests = %d: workload.sessions = %d says how many there are; "+
 			"leave one out", s.Requests, s.Sessions)

@@ -269,7 +269,6 @@ func TestWholeSessionsAreTheSameEverywhere(t *testing.T) {
 
 func TestWholeSessionsErrors(t *testing.T) {
 	for want, change := range map[string]func(*Spec){
-		"workload.sessions = -1: must be 0 to 1000000": func(s *Spec) { s.Sessions = -1 },
 		"workload.requests = 5: workload.sessions = 2 says how many there are; " +
 			"leave one out": func(s *Spec) { s.Sessions, s.Requests = 2, 5 },
 		"workload.sessions = 2: workload.stages end the run; leave one out": func(s *Spec) {

@@ -1,12 +1,13 @@
 package traces
 
 import (
+	"cmp"
 	"fmt"
-	"math"
 	"slices"
 )
 
-// Validate returns an error for the first key with an invalid value. It reads no files.
+// Validate returns an error for the first key with a value that is invalid beside the other keys.
+// It does not check the ranges in the fields' tags, and reads no files.
 func (s Spec) Validate() error {
 	if s.Trace == "" {
 		return fmt.Errorf("workload.trace = %q: name %q, %q, %q, or a file or folder", s.Trace,
@@ -16,14 +17,9 @@ func (s Spec) Validate() error {
 		s.checkDatasets(),
 		oneOf("workload.arrivals", s.Arrivals, arrivalNames),
 		oneOf("workload.output", s.Output, outputNames),
-		positive("workload.output_scale", s.OutputScale, 1e-6, 1e6),
-		positive("workload.burstiness", s.Burstiness, 0.01, 100),
-		positive("workload.speed", s.Speed, 1e-9, 1e9),
-		s.checkRate(),
 		s.checkStages(),
 		s.checkClosed(),
 		s.checkLengths(),
-		s.checkPrefixHit(),
 		s.checkSessions(),
 	}
 	if s.Tokenizer != "" {
@@ -32,13 +28,8 @@ func (s Spec) Validate() error {
 	if s.Format != "" {
 		checks = append(checks, oneOf("workload.format", s.Format, FormatNames()))
 	}
-	switch {
-	case s.Requests < 1 && !s.FromFile() && s.Sessions == 0 &&
-		(s.Requests < 0 || len(s.Stages) == 0):
+	if s.Requests < 1 && !s.FromFile() && s.Sessions == 0 && len(s.Stages) == 0 {
 		checks = append(checks, fmt.Errorf("workload.requests = %d: must be at least 1", s.Requests))
-	case s.Requests < 0:
-		checks = append(checks, fmt.Errorf("workload.requests = %d: must be at least 1, or 0 for all "+
-			"of the trace", s.Requests))
 	}
 	if !s.FromFile() {
 		what := "the built-in mix"
@@ -57,12 +48,7 @@ func (s Spec) Validate() error {
 				"file; leave format empty or write ./%s", s.Format, s.Trace, what, s.Trace))
 		}
 	}
-	for _, err := range checks {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(checks...)
 }
 
 // FromFile reports whether the lengths are read from a file.
@@ -73,13 +59,6 @@ func (s Spec) FromFile() bool {
 // HasRate reports whether requests arrive at Rate.
 func (s Spec) HasRate() bool {
 	return s.Arrivals != ArrivalsTrace && s.Arrivals != ArrivalsClosed && len(s.Stages) == 0
-}
-
-func (s Spec) checkRate() error {
-	if !s.HasRate() && s.Rate == 0 {
-		return nil
-	}
-	return positive("workload.rate", s.Rate, 1e-9, 1e9)
 }
 
 func (s Spec) checkClosed() error {
@@ -157,25 +136,4 @@ func (s Spec) tokenizer(model []Tokenizer) (Tokenizer, error) {
 		return "", unknown("workload.tokenizer", string(t), tokenizerNames)
 	}
 	return t, nil
-}
-
-// positive rejects NaN, infinities, and values outside [least, most], which would overflow
-// simulated time or a token count.
-func positive(key string, v, least, most float64) error {
-	switch {
-	case math.IsNaN(v) || math.IsInf(v, 0):
-		return fmt.Errorf("%s = %v: must be a finite number", key, v)
-	case v <= 0:
-		return fmt.Errorf("%s = %v: must be above 0", key, v)
-	case v < least || v > most:
-		return fmt.Errorf("%s = %v: must be between %v and %v", key, v, least, most)
-	}
-	return nil
-}
-
-func (s Spec) checkPrefixHit() error {
-	if !(s.PrefixHit >= 0 && s.PrefixHit <= 1) {
-		return fmt.Errorf("workload.prefix_hit = %v: is a share of each prompt, 0 to 1", s.PrefixHit)
-	}
-	return nil
 }

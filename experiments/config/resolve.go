@@ -69,9 +69,10 @@ func (l *loader) checkLists() error {
 			return l.keyError("workload.rate", Show(r), "must be above 0, in requests/s")
 		}
 	}
-	for _, n := range c.Clients {
-		w := c.Workload
-		w.Concurrency = n
+	for _, w := range c.loads() {
+		if !w.HasRate() {
+			w.Rate = c.Workload.Rate // which is not used
+		}
 		if err := checkRanges(&w, "workload."); err != nil {
 			return l.place(err)
 		}
