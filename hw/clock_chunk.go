@@ -50,8 +50,7 @@ func (c *chunk) steady() float64 {
 // They take the gain of this project's kernels of the same shape at the same tokens. The tile sizes
 // differ, so the time of a grid's linears may fall slightly with more tokens (by 0.7 % from 768 to
 // 775 tokens of Llama-2-7B on a B200). The tests of law 11 therefore take the gain of the most
-// tokens for a grid. Doing so here would change TTFT of short prompts on an H100 by 1 to 3 %
-// (docs/validation.md).
+// tokens for a grid. Doing so here would change TTFT of short prompts on an H100.
 type chunks struct {
 	ratio float64 // 0: no figures
 	// For a model of the measured shape only: seconds of its linears by tokens, without pause and at

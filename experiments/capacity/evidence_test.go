@@ -18,7 +18,7 @@ func TestEvidenceIsInTheDocuments(t *testing.T) {
 		t.Fatal(err)
 	}
 	var documents strings.Builder
-	for _, path := range []string{"../../README.md", "../../docs/validation.md"} {
+	for _, path := range []string{"../../README.md", "../../docs/evidence.md"} {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

@@ -263,6 +263,7 @@ func TestTooLongForTheContext(t *testing.T) {
 
 // TestNoGPUsForPreemptions: with vLLM's prefix cache, which keeps the KV of preempted requests, one
 // H100 at $3.85 serves the load within its limits. Without the cache it preempts and takes more.
+// The default headroom buys more than that H100, and the answer still names it as the cheapest.
 func TestNoGPUsForPreemptions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes 20 s")
@@ -275,6 +276,11 @@ func TestNoGPUsForPreemptions(t *testing.T) {
 	a, _ := purchase(t, t.TempDir(), exact, 2, run.NewSimulator().Run)
 	if c := a.Choice; c == nil || c.GPU != "h100-80gb" || c.GPUs != 1 || c.USDPerHour != 3.85 ||
 		c.Axes["prefix_cache.mode"] != "vllm" || strings.Contains(a.Serve, "--no-enable-prefix") {
-		t.Errorf("choice %+v, %s", c, a.Serve)
+		t.Errorf("without headroom: choice %+v, %s", c, a.Serve)
+	}
+	a, _ = purchase(t, t.TempDir(), string(text), 2, run.NewSimulator().Run)
+	if b := a.Bare; b == nil || b.GPU != "h100-80gb" || b.GPUs != 1 || b.USDPerHour != 3.85 ||
+		a.Choice == nil || a.Choice.USDPerHour < b.USDPerHour {
+		t.Errorf("with headroom: choice %+v, without a margin %+v", a.Choice, b)
 	}
 }

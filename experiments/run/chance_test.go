@@ -2,7 +2,6 @@ package run
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -10,23 +9,19 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/testkit"
 )
 
 // How much of a session run's figures is chance: the same sessions whose mean think time of 2 s
-// is 1 to 9 ms longer, so that their turns meet others of the steps that run. It prints by how much
-// of its mean each figure differs, from least to most: a table of docs/validation.md
-// (`go test ./experiments/run -run ChanceOfSessions -v`). Means of what steps take hardly differ.
+// is 1 to 9 ms longer, so that a turn meets another step. The table is by how much of its mean each
+// figure differs, from least to most: with -update it becomes a block of docs/evidence.md.
 func TestChanceOfSessions(t *testing.T) {
 	c, err := config.Load("../validate-prefix.toml", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	documented, err := os.ReadFile("../../docs/validation.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	figures := []string{"TTFT mean", "TTFT P99", "TBT mean", "TBT P99", "tok/s"}
-	t.Logf("| run | %s |\n|-|-:|-:|-:|-:|-:|", strings.Join(figures, " | "))
+	table := "| run | " + strings.Join(figures, " | ") + " |\n|-|-:|-:|-:|-:|-:|\n"
 	shifts := 10
 	if testing.Short() {
 		shifts = 3
@@ -49,14 +44,13 @@ func TestChanceOfSessions(t *testing.T) {
 			apart[i] = (slices.Max(all) - slices.Min(all)) / stat.Mean(all, nil)
 			row += fmt.Sprintf(" | %.1f %%", 100*apart[i])
 		}
-		row += " |"
-		t.Log(row)
+		table += row + " |\n"
 		if apart[0] == 0 || apart[2] > 0.01 || apart[4] > 0.01 {
 			t.Errorf("%s: mean TTFT differs by %.2g of it, want some; mean TBT by %.2g and throughput by "+
 				"%.2g, want 0.01 at most", p.Name, apart[0], apart[2], apart[4])
 		}
-		if !testing.Short() && !strings.Contains(string(documented), row+"\n") {
-			t.Errorf("docs/validation.md lacks the row %s", row)
-		}
+	}
+	if !testing.Short() {
+		testkit.Block(t, "../../docs/evidence.md", "chance", table)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -50,6 +51,41 @@ func Golden(t *testing.T, name, got string) {
 	if got != string(want) {
 		t.Errorf("differs from testdata/%s (go test -update writes it anew):\n%s", name, got)
 	}
+}
+
+// BlockOf returns the lines of a page between <!-- name --> and <!-- /name -->.
+func BlockOf(t *testing.T, page, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "<!-- "+name+" -->\n")
+	inside, _, ok := strings.Cut(rest, "<!-- /"+name+" -->")
+	if !ok {
+		t.Fatalf("%s has no lines <!-- %s --> and <!-- /%[2]s -->", page, name)
+	}
+	return inside
+}
+
+// Block compares a generated block of a page with want. With -update it writes the block.
+func Block(t *testing.T, page, name, want string) {
+	t.Helper()
+	was := BlockOf(t, page, name)
+	if was == want {
+		return
+	}
+	if !*Update {
+		t.Errorf("the block %s of %s is old: go test -run %s -update writes it:\n%s", name, page,
+			t.Name(), want)
+		return
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := "<!-- " + name + " -->\n"
+	Rewrite(t, page, strings.Replace(string(text), start+was, start+want, 1))
 }
 
 // Tree reads all files below a folder.

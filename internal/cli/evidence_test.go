@@ -1,109 +1,149 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/experiments/validate"
 )
 
-// keptSet is a folder of experiments/validation and what it is validated with.
-type keptSet struct{ folder, config, sets string }
+const evidencePage = "docs/evidence.md"
 
-const (
-	onH100   = "gpu=h100-80gb "
-	sessions = "workload.sessions=24 workload.rate=[1.5,3.0] "
-	host     = "system.engine=experiments/validation/"
-)
-
-// evidence lists the rows of the README that are of kept live runs.
-var evidence = []struct {
-	row  string
-	sets []keptSet
-}{
-	{"prompts of 8K to 128K tokens, H100", []keptSet{
-		{"minference-h100", "minference", onH100 + "system.kv_gib=40 " + host + "h100-host.toml"}}},
-	{"the same, H200", []keptSet{{"minference-h200", "minference", host + "h200-host.toml"}}},
-	{"nine systems, LongBench, H100", []keptSet{
-		{"longbench-h100", "longbench", onH100 + host + "h100-host.toml"}}},
-	{"24 sessions, prefix cache, two H100s and an H200", []keptSet{
-		{"prefix-h100", "prefix", onH100 + sessions + host + "h100-prefix-host.toml"},
-		{"prefix-h100-second", "prefix", onH100 + sessions + host + "h100-prefix-second-host.toml"},
-		{"prefix-h200", "prefix", sessions + host + "h200-prefix-host.toml"}}},
+// keptSet is a folder of live runs in experiments/validation, and how it is validated.
+type keptSet struct {
+	workload, card string
+	measured       string // on the machine of the runs, before them
+	folder, config string
+	sets           []string
 }
 
-// The README says of kept live runs what validate recomputes from them: the least and the largest
-// error of mean TTFT and TBT, and how many runs meet every goal.
-func TestEvidence(t *testing.T) {
+const engineFile = "system.engine=experiments/validation/"
+
+var keptSets = []keptSet{
+	{"nine systems, LongBench", "H100", "the host; card derived", "longbench-h100", "longbench",
+		[]string{"gpu=h100-80gb", engineFile + "h100-host.toml"}},
+	{"prompts of 8K to 128K tokens", "H200", "the host", "minference-h200", "minference",
+		[]string{engineFile + "h200-host.toml"}},
+	{"24 sessions, prefix cache", "H100", "the host; card derived", "sessions-h100", "prefix",
+		[]string{"gpu=h100-80gb", "workload.sessions=24", "workload.rate=1.5,3",
+			engineFile + "h100-prefix-host.toml"}},
+	{"48 sessions, prefix cache", "H200", "nothing", withoutSteps, "prefix", nil},
+}
+
+// withoutSteps is the set that was kept without what its steps asked of the device.
+const withoutSteps = "sessions-h200"
+
+// A column of the page's table of live runs is the least and the largest error of a metric.
+var liveColumns = []struct{ metric, name string }{{"ttft_mean_s", "mean TTFT"},
+	{"ttft_p99_s", "P99 TTFT"}, {"tbt_mean_s", "mean TBT"}, {"tbt_p99_s", "P99 TBT"},
+	{"throughput_tok_s", "tok/s"}, {"blocks_loaded_per_step", "blocks loaded"}}
+
+// The page of evidence has what validate recomputes from kept live runs, and the README repeats it.
+// The page of the cost model has what each part is worth on the steps of these runs.
+func TestEvidencePageOfLiveRuns(t *testing.T) {
 	t.Chdir(filepath.Join("..", ".."))
-	rows := evidence
-	if testing.Short() {
-		rows = rows[:1]
+	var live, misses, commands strings.Builder
+	ablation, legend := []string{"validate", "ablate", "--format", "md"}, "\n"
+	live.WriteString("| workload | card | measured there |")
+	for _, c := range liveColumns {
+		fmt.Fprintf(&live, " %s |", c.name)
 	}
-	for _, e := range rows {
-		var runs []validate.ValidatedRun
-		for _, s := range e.sets {
-			runs = append(runs, revalidated(t, s)...)
+	live.WriteString(" all goals met |\n|-|-|-|-:|-:|-:|-:|-:|-:|-:|\n")
+	live.WriteString("| goal | | |")
+	for _, c := range liveColumns {
+		fmt.Fprintf(&live, " %.0f %% |", 100*validate.Goals()[c.metric])
+	}
+	live.WriteString(" 90 % |\n")
+	misses.WriteString("| workload, card | run | figure | live | simulated | error |\n" +
+		"|-|-|-|-:|-:|-:|\n")
+	for i, s := range keptSets {
+		commands.WriteString(s.command())
+		if testing.Short() && i != 2 {
+			continue
+		}
+		runs, dir := revalidated(t, s)
+		if s.folder != withoutSteps {
+			legend += fmt.Sprintf("%d: %s, %s. ", len(ablation)-3, s.workload, s.card)
+			ablation = append(ablation, dir)
 		}
 		met := 0
-		var ttft, tbt span
+		spans := make([]span, len(liveColumns))
 		for i := range runs {
-			if len(runs[i].Misses()) == 0 {
+			r := &runs[i]
+			missed := r.Misses()
+			if len(missed) == 0 {
 				met++
 			}
-			ttft.add(&runs[i], "ttft_mean_s")
-			tbt.add(&runs[i], "tbt_mean_s")
+			for j, column := range liveColumns {
+				c, _ := r.Of(column.metric)
+				if c.Live != 0 {
+					spans[j].add(*c.Error)
+				}
+				for _, metric := range missed {
+					if metric == column.metric {
+						fmt.Fprintf(&misses, "| %s, %s | %s | %s | %.3g | %.3g | %+.1f %% |\n", s.workload, s.card,
+							r.Run, column.name, c.Live, c.Simulated, 100**c.Error)
+					}
+				}
+			}
 		}
-		inReadme(t, fmt.Sprintf("| %s | %s | %s | %d of %d |", e.row, ttft, tbt, met, len(runs)))
+		row := fmt.Sprintf("| %s | %s | %s |", s.workload, s.card, s.measured)
+		for _, x := range spans {
+			row += " " + x.String() + " |"
+		}
+		row += fmt.Sprintf(" %d of %d |\n", met, len(runs))
+		live.WriteString(row)
+		if block := testkit.BlockOf(t, evidencePage, "live"); testing.Short() &&
+			!strings.Contains(block, row) {
+			t.Errorf("%s lacks the row %s", evidencePage, row)
+		}
+		inReadme(t, fmt.Sprintf("| %s, %s | %s | %s | %d of %d |", s.workload, s.card, spans[0],
+			spans[2], met, len(runs)))
 	}
+	if testing.Short() {
+		return
+	}
+	testkit.Block(t, evidencePage, "live", live.String())
+	testkit.Block(t, evidencePage, "misses", misses.String())
+	testkit.Block(t, evidencePage, "commands", "```sh\n"+commands.String()+"```\n")
+	status, table, errs := runHere(t.Context(), nil, ablation...)
+	_, table, found := strings.Cut(table, "\n| concept |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	if status != 0 || !found {
+		t.Fatalf("ablation: status %d, %s", status, errs)
+	}
+	testkit.Block(t, "docs/cost-model.md", "ablation",
+		strings.TrimSpace(legend)+"\n\n| concept |"+table+"\n")
 }
 
-// The README says of a record of vLLM what compare finds.
-func TestEvidenceOfRecord(t *testing.T) {
-	t.Chdir(filepath.Join("..", ".."))
-	status, text, errs := runHere(t.Context(), run.NewSimulator().Run, "compare",
-		"traces/testdata/measured/llama2-7b_h100_codegen.csv.gz", "--set", "model=llama2-7b", "--set",
-		"gpu=h100-80gb", "--set", "system.max_requests=128", "--set", "system.max_tokens=2048", "--out",
-		t.TempDir())
-	if status != 0 {
-		t.Fatal(errs)
+// command is what the page says to type to recompute a set.
+func (s *keptSet) command() string {
+	text := "sparseserve validate reuse experiments/validate-" + s.config + ".toml"
+	for _, set := range s.sets {
+		text += " --set " + set
 	}
-	found := func(figure string) string {
-		_, rest, _ := strings.Cut(text, figure)
-		cells := strings.Split(rest, "│")
-		return strings.TrimSpace(cells[min(3, len(cells)-1)])
-	}
-	inReadme(t, fmt.Sprintf("| vLLM 0.15.1, Llama-2-7B, H100: 372 requests of a record | %s %% | "+
-		"%s %% |", found("TTFT mean, s"), found("TPOT mean, ms")))
+	return text + " \\\n    --out experiments/validation/" + s.folder + "\n"
 }
 
-// inReadme says where the README lacks the beginning of a row.
-func inReadme(t *testing.T, row string) {
+// revalidated simulates the runs of a kept set in a copy of its folder, and returns the runs below
+// saturation and the copy.
+func revalidated(t *testing.T, s keptSet) (below []validate.ValidatedRun, dir string) {
 	t.Helper()
-	readme, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(readme), "\n"+row) {
-		t.Errorf("README.md lacks the row %s", row)
-	}
-}
-
-// revalidated simulates the runs of a kept set, and returns those below saturation.
-func revalidated(t *testing.T, s keptSet) (below []validate.ValidatedRun) {
-	t.Helper()
-	dir := t.TempDir()
+	dir = t.TempDir()
 	kept := os.DirFS(filepath.Join("experiments", "validation", s.folder))
 	if err := os.CopyFS(dir, kept); err != nil {
 		t.Fatal(err)
 	}
 	args := []string{"validate", "reuse", "experiments/validate-" + s.config + ".toml", "--out", dir}
-	for _, set := range strings.Fields(s.sets) {
+	for _, set := range s.sets {
 		args = append(args, "--set", set)
 	}
 	if status, _, errs := runHere(t.Context(), run.NewSimulator().Run, args...); status != 0 {
@@ -118,7 +158,94 @@ func revalidated(t *testing.T, s keptSet) (below []validate.ValidatedRun) {
 			below = append(below, r)
 		}
 	}
-	return below
+	return below, dir
+}
+
+// The page of evidence has what compare finds in a record of vLLM, and the README repeats two of
+// its figures.
+func TestEvidencePageOfRecord(t *testing.T) {
+	t.Chdir(filepath.Join("..", ".."))
+	out := t.TempDir()
+	if status, _, errs := runHere(t.Context(), run.NewSimulator().Run, "compare",
+		"traces/testdata/measured/llama2-7b_h100_codegen.csv.gz", "--set", "model=llama2-7b", "--set",
+		"gpu=h100-80gb", "--set", "system.max_requests=128", "--set", "system.max_tokens=2048", "--out",
+		out, "--force"); status != 0 {
+		t.Fatal(errs)
+	}
+	text, err := os.ReadFile(filepath.Join(out, "compare.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var figures []struct {
+		Stage, Metric              string
+		Measured, Simulated, Error float64
+	}
+	if err := json.Unmarshal(text, &figures); err != nil {
+		t.Fatal(err)
+	}
+	columns := []struct{ metric, name string }{{"ttft_mean_s", "mean TTFT, ms"},
+		{"ttft_p90_s", "P90"}, {"ttft_p99_s", "P99"}, {"tpot_mean_s", "mean TPOT, ms"},
+		{"tpot_p90_s", "P90"}, {"tpot_p99_s", "P99"}, {"e2e_mean_s", "mean end to end, ms"},
+		{"e2e_p99_s", "P99"}, {"throughput_tok_s", "tok/s"}}
+	cells, errors := map[string]string{}, map[string]string{}
+	var stages []string
+	for _, f := range figures {
+		if f.Metric == columns[0].metric {
+			stages = append(stages, f.Stage)
+		}
+		if strings.HasSuffix(f.Metric, "_s") && f.Metric != "throughput_tok_s" {
+			f.Measured *= 1e3
+		}
+		errors[f.Stage+f.Metric] = fmt.Sprintf("%+.1f %%", 100*f.Error)
+		cells[f.Stage+f.Metric] = fmt.Sprintf("%.4g, %+.1f %%", f.Measured, 100*f.Error)
+	}
+	table, line := "| requests |", "\n|-|"
+	for _, c := range columns {
+		table, line = table+" "+c.name+" |", line+"-:|"
+	}
+	table += line + "\n"
+	for _, stage := range stages {
+		table += "| " + stage + " |"
+		for _, c := range columns {
+			table += " " + cells[stage+c.metric] + " |"
+		}
+		table += "\n"
+	}
+	testkit.Block(t, evidencePage, "record", table)
+	inReadme(t, fmt.Sprintf("| vLLM 0.15.1, Llama-2-7B, H100: 372 requests of a record | %s | %s |",
+		errors["allttft_mean_s"], errors["alltpot_mean_s"]))
+}
+
+// Figures of the page of evidence are in blocks that tests write: its sentences have no percentage,
+// no decimal and no number with a unit, because nothing would recompute them.
+func TestEvidencePageHasFiguresInBlocksAlone(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", evidencePage))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(text), "\n"); n > 150 {
+		t.Errorf("%s has %d lines, more than 150", evidencePage, n)
+	}
+	blocks := regexp.MustCompile(`(?s)<!-- ([a-z]+) -->.*?<!-- /[a-z]+ -->`)
+	named := regexp.MustCompile("(?s)```.*?```|`[^`]*`|\\]\\([^)]*\\)|vLLM [0-9.]+|arXiv [0-9.]+")
+	figure := regexp.MustCompile(`\b[0-9]+(\.[0-9]+| ?%| ?(percent|ms|us|s|of)\b)`)
+	prose := named.ReplaceAllString(blocks.ReplaceAllString(string(text), ""), "")
+	for _, found := range figure.FindAllStringIndex(prose, -1) {
+		t.Errorf("%s: a sentence has a figure: …%q…", evidencePage,
+			prose[max(0, found[0]-40):min(len(prose), found[1]+20)])
+	}
+}
+
+// inReadme says where the README lacks the beginning of a row.
+func inReadme(t *testing.T, row string) {
+	t.Helper()
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(readme), "\n"+row) {
+		t.Errorf("README.md lacks the row %s", row)
+	}
 }
 
 // span is the least and the largest of relative errors.
@@ -127,12 +254,16 @@ type span struct {
 	some        bool
 }
 
-func (s *span) add(r *validate.ValidatedRun, metric string) {
-	c, _ := r.Of(metric)
+func (s *span) add(x float64) {
 	if !s.some {
-		s.least, s.most, s.some = *c.Error, *c.Error, true
+		s.least, s.most, s.some = x, x, true
 	}
-	s.least, s.most = math.Min(s.least, *c.Error), math.Max(s.most, *c.Error)
+	s.least, s.most = math.Min(s.least, x), math.Max(s.most, x)
 }
 
-func (s span) String() string { return fmt.Sprintf("%+.1f to %+.1f %%", 100*s.least, 100*s.most) }
+func (s span) String() string {
+	if !s.some {
+		return "-"
+	}
+	return fmt.Sprintf("%+.1f to %+.1f %%", 100*s.least, 100*s.most)
+}

@@ -18,21 +18,6 @@ import (
 	"github.com/sparseserve/sparseserve/internal/show"
 )
 
-// blockOf returns a generated block of a document.
-func blockOf(t *testing.T, file, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(text), "<!-- "+name+" -->\n")
-	inside, _, ok := strings.Cut(rest, "<!-- /"+name+" -->")
-	if !ok {
-		t.Fatalf("%s has no lines <!-- %s --> and <!-- /%[2]s -->", file, name)
-	}
-	return inside
-}
-
 // page is what a page has of an answer, in Markdown: all but its title and what is folded.
 func page(t *testing.T, d *doc.Doc) string {
 	t.Helper()
@@ -45,25 +30,10 @@ func page(t *testing.T, d *doc.Doc) string {
 	return strings.TrimPrefix(text.String(), "\n")
 }
 
-// checkBlock holds a block of a page against an answer, and with -update writes it.
+// checkBlock compares a generated block of a page with an answer, and with -update writes it.
 func checkBlock(t *testing.T, file, name string, d *doc.Doc) {
 	t.Helper()
-	was, want := blockOf(t, file, name), page(t, d)
-	if was == want {
-		return
-	}
-	if !*testkit.Update {
-		t.Errorf("the block %s of %s is old: go test ./internal/cli -run Page -update writes it:\n%s",
-			name, file, want)
-		return
-	}
-	path := filepath.Join("..", "..", file)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	start := "<!-- " + name + " -->\n"
-	writeFile(t, path, strings.Replace(string(text), start+was, start+want, 1))
+	testkit.Block(t, filepath.Join("..", "..", file), name, page(t, d))
 }
 
 // The pages of studies have the numbers that the program comes with. The README counts the same.
@@ -108,7 +78,7 @@ func TestTablesOnThePages(t *testing.T) {
 			t.Errorf("README.md counts %q for %s, want %q", row, paper, want)
 		}
 	}
-	table := blockOf(t, ours, "sensitivity")
+	table := testkit.BlockOf(t, filepath.Join("..", "..", ours), "sensitivity")
 	for _, p := range papers.TunedParameters() {
 		if !strings.Contains(table, "\n| "+p.Name+" | ") {
 			t.Errorf("%s has no row of %s", ours, p.Name)

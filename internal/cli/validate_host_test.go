@@ -21,7 +21,7 @@ func TestValidateNamesASlowHost(t *testing.T) {
 		t.Run(c.system, func(t *testing.T) {
 			t.Parallel()
 			dir, live := t.TempDir(), filepath.Join("live", c.system+"-1.5-s1")
-			kept := filepath.Join("..", "..", "experiments", "validation", "prefix-h100", live)
+			kept := filepath.Join("..", "..", "experiments", "validation", "sessions-h100", live)
 			if err := os.CopyFS(filepath.Join(dir, live), os.DirFS(kept)); err != nil {
 				t.Fatal(err)
 			}
