@@ -95,23 +95,17 @@ func (c *Claim) text(i int) string {
 	return c.Text
 }
 
-// Claims lists the claims of a paper, or of all papers; with ids only the named claims.
-func Claims(paper string, ids ...string) ([]Claim, error) {
+// Claims lists the claims with some names, each of a paper or of one claim; without names all.
+func Claims(names ...string) ([]Claim, error) {
 	all := readClaims()
-	papers := distinct(all, func(c *Claim) []string { return []string{c.Paper} })
-	if paper != "" && !slices.Contains(papers, paper) {
-		return nil, fmt.Errorf("no claims of a paper %q; there are %v%s", paper, papers,
-			config.DidYouMean(paper, papers))
-	}
-	all = slices.DeleteFunc(all, func(c Claim) bool { return paper != "" && c.Paper != paper })
-	known := distinct(all, func(c *Claim) []string { return []string{c.ID} })
-	for _, id := range ids {
-		if !slices.Contains(known, id) {
-			return nil, fmt.Errorf("no claim %q%s", id, config.DidYouMean(id, known))
+	known := distinct(all, func(c *Claim) []string { return []string{c.Paper, c.ID} })
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("no paper and no claim %q%s", name, config.DidYouMean(name, known))
 		}
 	}
 	return slices.DeleteFunc(all, func(c Claim) bool {
-		return len(ids) > 0 && !slices.Contains(ids, c.ID)
+		return len(names) > 0 && !slices.Contains(names, c.Paper) && !slices.Contains(names, c.ID)
 	}), nil
 }
 

@@ -67,7 +67,7 @@ func Keep(path, changed string, outcomes []Outcome) error {
 	for key := range kept {
 		changes[key.changed] = true
 	}
-	all, err := Claims("")
+	all, err := Claims()
 	if err != nil {
 		return err
 	}

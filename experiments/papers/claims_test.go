@@ -16,7 +16,7 @@ import (
 // Every number of the papers is measured on an experiment that paper run runs, and no
 // experiment is named that is none.
 func TestEveryClaimHasAMeasurement(t *testing.T) {
-	claims, err := Claims("")
+	claims, err := Claims()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestClaimText(t *testing.T) {
 // PSA's Fig. 6 runs only when asked for; what the sensitivity has to cover,
 // SparseServe's goodput among it, does not take as long.
 func TestApart(t *testing.T) {
-	all, err := Claims("")
+	all, err := Claims()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestVerdict(t *testing.T) {
 
 // Every number has a class, and 34 of the 62 are independent evidence.
 func TestClasses(t *testing.T) {
-	claims, err := Claims("")
+	claims, err := Claims()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestClasses(t *testing.T) {
 // Without an effect of any mechanism ratios are 1, which agrees with every step of Llama3-8B's
 // goodput, and gains and shares are 0, which agree with nothing.
 func TestNull(t *testing.T) {
-	claims, err := Claims("")
+	claims, err := Claims()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestKeptNumbers(t *testing.T) {
 	if _, err := studies.Do(t.Context(), names...); err != nil {
 		t.Fatal(err)
 	}
-	all, err := Claims("")
+	all, err := Claims()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +304,7 @@ func TestKeep(t *testing.T) {
 }
 
 func TestJudgeErrors(t *testing.T) {
-	claims, err := Claims("sparseserve", "ss-fig15-drop")
+	claims, err := Claims("ss-fig15-drop")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func ExampleJudge() {
 		return
 	}
 	defer store.Close()
-	claims, err := papers.Claims("sparseserve", "ss-fig4-h2d-flash", "ss-fig4-d2h-flash")
+	claims, err := papers.Claims("ss-fig4-h2d-flash", "ss-fig4-d2h-flash")
 	if err != nil {
 		fmt.Println(err)
 		return

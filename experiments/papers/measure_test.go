@@ -35,7 +35,7 @@ func TestLargestOverTwoExperiments(t *testing.T) {
 	writeResult(t, dir, "fig10b", run.SummaryFile, "["+
 		runAt("vllm", 0.25, 1, 1, 1)+","+runAt("sparseserve", 0.25, 1, 1, 4)+","+
 		runAt("vllm", 0.3, 1, 1, 1)+","+runAt("sparseserve", 0.3, 1, 1, 8)+"]")
-	claims, err := Claims("sparseserve", "ss-fig12-tbt")
+	claims, err := Claims("ss-fig12-tbt")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -111,7 +111,7 @@ func TestStudiesGoodput(t *testing.T) {
 	// The claim's ratio is that of the goodputs; with a seed left out, of the
 	// others' own.
 	r := newResults(studies.Dir)
-	claims, err := Claims("sparseserve", "ss-fig13-total")
+	claims, err := Claims("ss-fig13-total")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 )
 
 // listed returns a document with one table.
-func listed(title string, t doc.Table, remarks ...string) *doc.Doc {
-	return &doc.Doc{Title: title, Tables: []doc.Table{t}, Answers: remarks}
+func listed(title string, t doc.Table, remarks ...string) (*doc.Doc, error) {
+	return &doc.Doc{Title: title, Tables: []doc.Table{t}, Answers: remarks}, nil
 }
 
 // Cards lists the built-in cards.
@@ -37,7 +37,7 @@ func Cards() (*doc.Doc, error) {
 		t.Add(name, c.GPU.PeakFP16.SI()/1e12, c.GPU.HBMSize.SI()/(1<<30), c.GPU.HBMBandwidth.SI()/1e9,
 			c.Link.H2D.SI()/1e9, c.Link.D2H.SI()/1e9, OriginOf(k, derived), c.Title)
 	}
-	return listed("Cards", t), nil
+	return listed("Cards", t)
 }
 
 // Models lists the built-in models.
@@ -52,7 +52,7 @@ func Models() (*doc.Doc, error) {
 		t.Add(name, m.Layers, m.Hidden, fmt.Sprintf("%d/%d", m.QHeads, m.KVHeads), m.HeadDim,
 			float64(m.WeightBytes())/(1<<30), float64(m.KVBytesPerToken())/(1<<10), m.MaxContext)
 	}
-	return listed("Models", t), nil
+	return listed("Models", t)
 }
 
 // ServingEngines lists the built-in serving engines.
@@ -72,11 +72,11 @@ func ServingEngines() (*doc.Doc, error) {
 		t.Add(name, e.Kernels, yesNo(e.PlanAhead), graphs, d.Scheduler, d.MaxTokens, d.MaxRequests,
 			e.Title)
 	}
-	return listed("Serving engines", t), nil
+	return listed("Serving engines", t)
 }
 
 // Systems lists the presets.
-func Systems() *doc.Doc {
+func Systems() (*doc.Doc, error) {
 	t := doc.Table{Columns: doc.Columns("system", "engine", "attention", "offload", "load/save",
 		"batch control", "prefill", "")}
 	for _, p := range config.Presets() {
@@ -100,7 +100,7 @@ func Systems() *doc.Doc {
 }
 
 // Selections lists the selection algorithms.
-func Selections() *doc.Doc {
+func Selections() (*doc.Doc, error) {
 	t := doc.Table{Columns: doc.Columns("selection.policy", "criticality from", "size", "")}
 	for _, p := range dsa.Algorithms {
 		digest, size := string(p.Digest), "by the scores"
@@ -116,7 +116,7 @@ func Selections() *doc.Doc {
 }
 
 // Evictions lists the eviction policies.
-func Evictions() *doc.Doc {
+func Evictions() (*doc.Doc, error) {
 	t := doc.Table{Columns: doc.Columns("offload.eviction",
 		"evicts, of the blocks that are not in use,")}
 	for _, e := range kv.Evictions() {
@@ -126,7 +126,7 @@ func Evictions() *doc.Doc {
 }
 
 // Routers lists the routers of fleets.
-func Routers() *doc.Doc {
+func Routers() (*doc.Doc, error) {
 	t := doc.Table{Columns: doc.Columns("fleet.router", "a request goes to")}
 	for _, r := range sim.Routers() {
 		t.Add(r.Name, r.About)
@@ -135,7 +135,7 @@ func Routers() *doc.Doc {
 }
 
 // Traces lists the built-in traces and the formats of files.
-func Traces() *doc.Doc {
+func Traces() (*doc.Doc, error) {
 	t := doc.Table{Columns: doc.Columns("workload.trace", "workload.format", "")}
 	t.Add(traces.BuiltIn, "", "built-in LongBench mix; by default of "+
 		strings.Join(traces.DefaultSpec().Datasets, ", "))
@@ -151,7 +151,7 @@ func Traces() *doc.Doc {
 }
 
 // Experiments lists the built-in experiments.
-func Experiments() *doc.Doc {
+func Experiments() (*doc.Doc, error) {
 	t := doc.Table{Columns: doc.Columns("experiment", "run by", "")}
 	for _, e := range experiments.BuiltIn() {
 		t.Add(e.Name, e.Usage(), e.About())
@@ -165,12 +165,7 @@ func Prices(file string) (*doc.Doc, error) {
 	if err != nil {
 		return nil, err
 	}
-	var gpus []string
-	for _, r := range prices.Rows {
-		if !slices.Contains(gpus, r.GPU) {
-			gpus = append(gpus, r.GPU)
-		}
-	}
+	gpus := distinct(prices.Rows, func(r *capacity.Price) string { return r.GPU })
 	slices.Sort(gpus)
 	t := doc.Table{Columns: doc.Columns("plan.prices", "gpu", ">price|$/hour", "what", "date",
 		"source")}
@@ -190,7 +185,7 @@ func Prices(file string) (*doc.Doc, error) {
 	return listed("Prices of GPUs", t, "low, mid and high: the lowest, the middle and the highest of "+
 		"all providers, card by card.", "Prices of your own: a file of [[price]] tables, each with "+
 		"provider, gpu, usd_per_hour, offer, date and source, named by plan.prices_file; plan.prices is "+
-		"then one of its providers, or low, mid or high."), nil
+		"then one of its providers, or low, mid or high.")
 }
 
 func yesNo(b bool) string {

@@ -2,7 +2,7 @@ package answers
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
@@ -45,24 +45,7 @@ func Model(name string) (*doc.Doc, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := doc.Table{Columns: doc.Columns("figure", ">value", "unit")}
-	for _, f := range config.FieldsOf(&m) {
-		if f.Value.IsZero() && strings.HasSuffix(f.Tag.Get("toml"), ",omitempty") {
-			continue
-		}
-		switch v := f.Value.Interface().(type) {
-		case int:
-			t.Add(f.Key, v, f.Tag.Get("unit"))
-		case float64:
-			t.Add(f.Key, doc.As(v, number(v)), "")
-		case bool:
-			t.Add(f.Key, yesNo(v), "")
-		case string:
-			if f.Key != "name" && f.Key != "source" {
-				t.Add(f.Key, v, "")
-			}
-		}
-	}
+	t := keysTable("Shape", &m)
 	t.Rule()
 	for _, r := range []struct {
 		title, unit string
@@ -76,56 +59,44 @@ func Model(name string) (*doc.Doc, error) {
 	} {
 		t.Add(r.title, float64(r.bytes)/r.each, r.unit)
 	}
-	d := listed(m.Name, t)
-	d.Lead = []string{m.Name + ": " + m.Source}
-	if m.Note != "" {
-		d.Answers = []string{m.Note}
-	}
-	return d, nil
+	return &doc.Doc{Title: m.Name, Lead: []string{m.Name + ": " + m.Source}, Tables: []doc.Table{t},
+		Answers: where([]string{m.Note}, func(note *string) bool { return *note != "" })}, nil
 }
 
-// Engine lists an engine's defaults and figures.
+// Engine lists an engine's figures, defaults, and batch limits by card and use.
 func Engine(name string) (*doc.Doc, error) {
 	e, err := hw.LoadEngine(name)
 	if err != nil {
 		return nil, err
 	}
-	d := &e.Defaults
-	lead := []string{e.Name + ": " + e.Title,
-		fmt.Sprintf("Kernels: %s. Plans ahead: %s.", e.Kernels, yesNo(e.PlanAhead)),
-		fmt.Sprintf("Defaults: scheduler = %q, utilisation = %g, block_tokens = %d, "+
-			"prefill.chunk_tokens = %d, "+
-			"max_tokens = %d, max_requests = %d, watermark = %g, sampling = %q, prefix_cache.mode = %q, "+
-			"prefill.over_length = %q.", d.Scheduler, d.Utilisation, d.BlockTokens,
-			d.Prefill.ChunkTokens, d.MaxTokens, d.MaxRequests, d.Watermark, d.Sampling, d.PrefixCache.Mode,
-			d.Prefill.OverLength)}
-	for i := range e.Batch {
-		r := &e.Batch[i]
-		cards := "any other card"
-		if r.MinHBMGiB > 0 {
-			cards = fmt.Sprintf("a card of %g GiB or more", r.MinHBMGiB)
+	d := &doc.Doc{Title: e.Name, Lead: []string{e.Name + ": " + e.Title},
+		Tables: []doc.Table{figuresTable(e.Figures()), keysTable("Defaults", e)}}
+	batch := doc.Table{Title: "Batch limits, the first rule that fits", Columns: doc.Columns("use",
+		">card|GiB at least", "card is no", ">tokens", ">requests")}
+	for _, r := range e.Batch {
+		batch.Add(r.Use, known(r.MinHBMGiB), r.Not, r.MaxTokens, r.MaxRequests)
+	}
+	addTable(d, batch)
+	return d, nil
+}
+
+// keysTable lists the keys of a description that are set.
+func keysTable(title string, of any) doc.Table {
+	t := doc.Table{Title: title, Columns: doc.Columns("key", ">value", "unit")}
+	for _, f := range config.FieldsOf(of) {
+		if f.Value.IsZero() || slices.Contains([]string{"name", "title", "source", "note"}, f.Key) {
+			continue
 		}
-		if r.Not != "" {
-			cards += " that is no " + strings.ToUpper(r.Not)
+		switch v := f.Value.Interface().(type) {
+		case int, string:
+			t.Add(f.Key, v, f.Tag.Get("unit"))
+		case float64:
+			t.Add(f.Key, doc.As(v, number(v)), f.Tag.Get("unit"))
+		case bool:
+			t.Add(f.Key, yesNo(v), "")
+		case []int:
+			t.Add(f.Key, fmt.Sprintf("%d, to %d", len(v), v[len(v)-1]), "")
 		}
-		lead = append(lead, fmt.Sprintf("With use = %q on %s: max_tokens = prefill.chunk_tokens = %d, "+
-			"max_requests = %d.", r.Use, cards, r.MaxTokens, r.MaxRequests))
 	}
-	if n := len(e.Graphs.Tokens); n > 0 {
-		lead = append(lead, fmt.Sprintf("CUDA graphs: %d sizes to %d tokens (%s).", n,
-			e.Graphs.Tokens[n-1], e.Graphs.Source))
-	}
-	if g := e.LinearGrid; g > 1 {
-		faster := ""
-		if e.LinearFaster {
-			faster = ", or the one after that where it takes less time"
-		}
-		lead = append(lead, fmt.Sprintf("Linears of more than %d tokens: padded to a multiple of it%s.",
-			g, faster))
-	}
-	if e.LoadsInTurn {
-		lead = append(lead, "A chunk's prefix loads as other blocks of its layer do, not while the "+
-			"layer before computes.")
-	}
-	return &doc.Doc{Title: e.Name, Lead: lead, Tables: []doc.Table{figuresTable(e.Figures())}}, nil
+	return t
 }

@@ -2,6 +2,7 @@ package answers
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
@@ -29,7 +30,8 @@ var abouts = map[string]string{
 const prefillModel = "LLaMA-3-8B-262K"
 
 // Prefills lists the prefill attentions, with the mean scores of one model.
-func Prefills(all []papers.Scores) *doc.Doc {
+func Prefills() (*doc.Doc, error) {
+	all := papers.PrefillAccuracy()
 	t := doc.Table{Columns: doc.Columns("prefill.attention", ">keys of a row|at 100K",
 		">|at 1M", ">InfiniteBench", ">Retr.KV", ">RULER", "")}
 	for _, name := range config.PrefillAttentions() {
@@ -57,12 +59,16 @@ func Prefills(all []papers.Scores) *doc.Doc {
 }
 
 // Prefill lists the published scores of one prefill attention per task.
-func Prefill(name string, all []papers.Scores) *doc.Doc {
+func Prefill(name string) (*doc.Doc, error) {
+	if names := config.PrefillAttentions(); !slices.Contains(names, name) {
+		return nil, fmt.Errorf("no prefill attention %q; there are %s%s", name,
+			strings.Join(names, ", "), config.DidYouMean(name, names))
+	}
 	d := &doc.Doc{Title: name, Lead: []string{name + ": " + abouts[name]}}
 	for _, benchmark := range []string{"InfiniteBench", "RULER"} {
 		t := doc.Table{Title: benchmark}
-		for _, s := range all {
-			if s.Benchmark != benchmark {
+		for _, s := range papers.PrefillAccuracy() {
+			if s.Benchmark != benchmark || s.Prefill != name {
 				continue
 			}
 			if t.Columns == nil {
@@ -78,9 +84,7 @@ func Prefill(name string, all []papers.Scores) *doc.Doc {
 			}
 			t.Add(append(cells, score(s.Mean))...)
 		}
-		if len(t.Rows) > 0 {
-			d.Tables = append(d.Tables, t)
-		}
+		addTable(d, t)
 	}
-	return d
+	return d, nil
 }

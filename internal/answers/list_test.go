@@ -6,7 +6,6 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments"
 	"github.com/sparseserve/sparseserve/experiments/config"
-	"github.com/sparseserve/sparseserve/experiments/papers"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/sim"
@@ -42,12 +41,14 @@ func TestListsAreWhole(t *testing.T) {
 		{got(Cards()), hw.CardNames()},
 		{got(Models()), hw.ModelNames()},
 		{got(ServingEngines()), hw.EngineNames()},
-		{Systems(), names(len(presets), func(i int) string { return presets[i].Name })},
-		{Selections(), names(len(dsa.Algorithms), func(i int) string { return dsa.Algorithms[i].Name })},
-		{Evictions(), names(len(kv.Evictions()), func(i int) string { return kv.Evictions()[i].Name })},
-		{Routers(), names(len(sim.Routers()), func(i int) string { return sim.Routers()[i].Name })},
-		{Prefills(papers.PrefillAccuracy()), config.PrefillAttentions()},
-		{Experiments(), names(len(built), func(i int) string { return built[i].Name })},
+		{got(Systems()), names(len(presets), func(i int) string { return presets[i].Name })},
+		{got(Selections()), names(len(dsa.Algorithms),
+			func(i int) string { return dsa.Algorithms[i].Name })},
+		{got(Evictions()), names(len(kv.Evictions()),
+			func(i int) string { return kv.Evictions()[i].Name })},
+		{got(Routers()), names(len(sim.Routers()), func(i int) string { return sim.Routers()[i].Name })},
+		{got(Prefills()), config.PrefillAttentions()},
+		{got(Experiments()), names(len(built), func(i int) string { return built[i].Name })},
 	} {
 		table := &c.d.Tables[0]
 		rows := names(len(table.Rows), func(i int) string { return table.Rows[i].At(0) })

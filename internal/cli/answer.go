@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
-	"strconv"
 
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/figures"
@@ -65,11 +65,8 @@ func within(folder, path string) string {
 	return path
 }
 
-func plural(n int, noun string) string {
-	if n == 1 {
-		return noun
-	}
-	return noun + "s"
+// isFolder reports whether a path is a folder.
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
-
-func count(n int, noun string) string { return strconv.Itoa(n) + " " + plural(n, noun) }

@@ -41,7 +41,7 @@ func (c *calibrateDrive) Run(ctx context.Context, app *App) error {
 	}
 	found, err := drive.Measure(ctx, o)
 	if err != nil {
-		return interrupted(ctx, err)
+		return err
 	}
 	d := found.Describe("measured", time.Now().Format(time.DateOnly))
 	if err := os.MkdirAll(filepath.Dir(c.Out), 0o755); err != nil {

@@ -36,7 +36,7 @@ func (c *calibrateImport) Run(ctx context.Context, app *App) error {
 	}
 	made, err := aic.Import(ctx, dir, aic.Options{Card: c.Card, Name: name})
 	if err != nil {
-		return interrupted(ctx, err)
+		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (c *calibrateImport) Run(ctx context.Context, app *App) error {
 		return err
 	}
 	if err := drawFits(ctx, plots); err != nil {
-		return interrupted(ctx, err)
+		return err
 	}
 	if err := printFits(app.Stdout, out, &made.Kernels.Provenance, made.Kernels.Fits); err != nil {
 		return err

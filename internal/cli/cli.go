@@ -112,7 +112,7 @@ func (a *App) run(ctx context.Context, args []string) int {
 		return a.fail(misused(err))
 	}
 	err = parsed.Run()
-	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
+	if stopped(ctx, err) {
 		err = errInterrupted // of a command that has nothing to add
 	}
 	return a.fail(unwritten(err, parsed.Flags()))

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -51,7 +50,7 @@ shown. --json has every figure.
 
 // Run implements the command.
 func (c *compareCmd) Run(ctx context.Context, app *App) error {
-	if info, err := os.Stat(c.A); err == nil && info.IsDir() {
+	if isFolder(c.A) {
 		return c.folders(app)
 	}
 	if !(c.Skip >= 0) || math.IsInf(c.Skip, 0) {
@@ -87,9 +86,6 @@ func (c *compareCmd) Run(ctx context.Context, app *App) error {
 	}, run.ErrTaken)
 	out = replay.Dir
 	bar.close()
-	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
-		return errInterrupted
-	}
 	if err != nil {
 		return err
 	}

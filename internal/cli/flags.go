@@ -30,17 +30,15 @@ type storeFlags struct {
 	Workers uint   `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
 }
 
-// interrupted returns the error of an interrupted command that keeps nothing.
-func interrupted(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil {
-		return errInterrupted
-	}
-	return err
+// stopped reports whether an interrupt caused an error.
+func stopped(ctx context.Context, err error) bool {
+	cause := ctx.Err()
+	return cause != nil && errors.Is(err, cause)
 }
 
 // goesOn returns the error of an interrupted command that keeps its runs.
 func goesOn(ctx context.Context, err error) error {
-	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
+	if stopped(ctx, err) {
 		return fmt.Errorf("%w; finished runs are kept: the same command goes on", errInterrupted)
 	}
 	return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/sparseserve/sparseserve/experiments/capacity"
+	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/doc"
@@ -23,10 +24,8 @@ func (*goodputCmd) Help() string {
 
 // Run implements the command.
 func (g *goodputCmd) Run(ctx context.Context, app *App) error {
-	watch, end := app.watch(ctx)
-	defer end()
 	q := &question{command: "goodput", unit: "runs", file: g.Config, sets: g.Set}
-	if err := q.load(watch); err != nil {
+	if err := q.load(config.Until(ctx)); err != nil {
 		return err
 	}
 	if q.Plan != nil {

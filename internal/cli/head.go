@@ -43,7 +43,7 @@ func headOf(ctx context.Context, app *App, all ...*config.Config) (*head, error)
 // print prints the description of the runs, of which there are `points`, and how rates were chosen.
 func (h *head) print(w io.Writer, points int) {
 	fmt.Fprintf(w, "%s; %s: %s", inCell(answers.Asked(h.configs...)), answers.Seeds(h.configs...),
-		count(points, "run"))
+		answers.Count(points, "run"))
 	if h.tooLong != "" {
 		fmt.Fprint(w, "; ", h.tooLong)
 	}

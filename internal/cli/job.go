@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
@@ -93,7 +93,7 @@ func (s *simulateCmd) writeJob(ctx context.Context, app *App, cluster run.Cluste
 	folder *run.Folder, points, missing []config.Point) error {
 	if len(missing) == 0 {
 		fmt.Fprintf(app.Stdout, "All of %s are finished; the same command without --job collects them."+
-			"\n", count(len(points), "run"))
+			"\n", answers.Count(len(points), "run"))
 		return nil
 	}
 	if err := readableLater(missing); err != nil {
@@ -107,13 +107,13 @@ func (s *simulateCmd) writeJob(ctx context.Context, app *App, cluster run.Cluste
 	bar.planned(len(missing))
 	job, err := folder.WriteJob(ctx, cluster, program, here, missing, bar.finished)
 	bar.close()
-	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
+	if stopped(ctx, err) {
 		return fmt.Errorf("%w; no job is written: the same command writes it", errInterrupted)
 	}
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(app.Stdout, "%s of %d to make. ", count(len(missing), "run"), len(points))
+	fmt.Fprintf(app.Stdout, "%s of %d to make. ", answers.Count(len(missing), "run"), len(points))
 	s.printSubmit(app.Stdout, job)
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
-	"github.com/sparseserve/sparseserve/experiments/papers"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/doc"
@@ -40,38 +39,31 @@ type listKind struct {
 	all         func() (*doc.Doc, error)
 	one         func(name string) (*doc.Doc, error) // nil where a name has no more to show
 	names       func() []string                     // that complete a name, or nil
-	data        func(name string) (any, error)      // what JSON has in the place of the document
 }
 
 func listKinds() []listKind {
-	plain := func(d func() *doc.Doc) func() (*doc.Doc, error) {
-		return func() (*doc.Doc, error) { return d(), nil }
-	}
 	return []listKind{
-		{"gpus", "cards, for the key gpu", answers.Cards, answers.Card, hw.CardNames, nil},
+		{"gpus", "cards, for the key gpu", answers.Cards, answers.Card, hw.CardNames},
 		{"engines", "serving engines, for the key system.engine", answers.ServingEngines,
-			answers.Engine, hw.EngineNames, nil},
-		{"models", "models, for the key model", answers.Models, answers.Model, hw.ModelNames, nil},
-		{"systems", "serving systems, for the key system.preset", plain(answers.Systems), nil, nil, nil},
+			answers.Engine, hw.EngineNames},
+		{"models", "models, for the key model", answers.Models, answers.Model, hw.ModelNames},
+		{"systems", "serving systems, for the key system.preset", answers.Systems, nil, nil},
 		{"evictions", "eviction policies of the KV cache, for the key offload.eviction",
-			plain(answers.Evictions), nil, nil, nil},
+			answers.Evictions, nil, nil},
 		{"selections", "selection algorithms of sparse attention, for the key selection.policy",
-			plain(answers.Selections), nil, nil, nil},
+			answers.Selections, nil, nil},
 		{"prefills", "what prompts attend to, for the key prefill.attention, with published " +
-			"accuracy", func() (*doc.Doc, error) { return answers.Prefills(papers.PrefillAccuracy()), nil },
-			prefill, config.PrefillAttentions, prefillScores},
+			"accuracy", answers.Prefills, answers.Prefill, config.PrefillAttentions},
 		{"patterns", "a pattern file of MInference or a published mix: heads by pattern, and what they " +
-			"compute", nil, patternsOf, pattern.NamedMixes, nil},
-		{"routers", "routers of a fleet, for the key fleet.router", plain(answers.Routers), nil, nil,
-			nil},
+			"compute", nil, patternsOf, pattern.NamedMixes},
+		{"routers", "routers of a fleet, for the key fleet.router", answers.Routers, nil, nil},
 		{"prices", "prices of GPUs, for the keys plan.prices and plan.prices_file",
-			func() (*doc.Doc, error) { return answers.Prices("") }, answers.Prices, nil, nil},
+			func() (*doc.Doc, error) { return answers.Prices("") }, answers.Prices, nil},
 		{"traces", "traces and trace formats, for the keys workload.trace and workload.format",
-			plain(answers.Traces), nil, nil, nil},
-		{"experiments", "experiments that commands run by name", plain(answers.Experiments), nil, nil,
-			nil},
+			answers.Traces, nil, nil},
+		{"experiments", "experiments that commands run by name", answers.Experiments, nil, nil},
 		{"keys", "keys of a configuration: type, unit, default, values and meaning", nil, nil,
-			func() []string { return keys("") }, nil},
+			func() []string { return keys("") }},
 	}
 }
 
@@ -92,12 +84,6 @@ func (l *listCmd) Run(app *App) error {
 	}
 	k, d, err := &kinds[i], (*doc.Doc)(nil), error(nil)
 	switch {
-	case l.JSON && k.data != nil:
-		data, err := k.data(l.Name)
-		if err != nil {
-			return err
-		}
-		return printJSON(app, data)
 	case l.Name == "" && k.all != nil:
 		d, err = k.all()
 	case k.one == nil:
@@ -129,26 +115,4 @@ func patternsOf(name string) (*doc.Doc, error) {
 	d := answers.Patterns(found.Groups())
 	d.Lead = append(d.Lead, fmt.Sprintf("%s: %d layers of %d heads", name, len(found), len(found[0])))
 	return d, nil
-}
-
-// prefill returns the document of one prefill attention.
-func prefill(name string) (*doc.Doc, error) {
-	scores, err := prefillScores(name)
-	if err != nil {
-		return nil, err
-	}
-	return answers.Prefill(name, scores.([]papers.Scores)), nil
-}
-
-// prefillScores returns the published scores of a prefill attention, or of all.
-func prefillScores(name string) (any, error) {
-	all := papers.PrefillAccuracy()
-	if name == "" {
-		return all, nil
-	}
-	if names := config.PrefillAttentions(); !slices.Contains(names, name) {
-		return nil, fmt.Errorf("no prefill attention %q; there are %s%s", name,
-			strings.Join(names, ", "), config.DidYouMean(name, names))
-	}
-	return slices.DeleteFunc(all, func(s papers.Scores) bool { return s.Prefill != name }), nil
 }

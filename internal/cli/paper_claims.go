@@ -49,34 +49,12 @@ func (c *claimsCmd) check() error {
 	return nil
 }
 
-// claims returns the named claims.
-func (c *claimsCmd) claims() ([]papers.Claim, error) {
-	var all []papers.Claim
-	var ids []string
-	for _, name := range c.Names {
-		if strings.Contains(name, "-") {
-			ids = append(ids, name)
-			continue
-		}
-		of, err := papers.Claims(name)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, of...)
-	}
-	if len(c.Names) > 0 && len(ids) == 0 {
-		return all, nil
-	}
-	named, err := papers.Claims("", ids...)
-	return append(all, named...), err
-}
-
 // Run implements the command.
 func (c *claimsCmd) Run(ctx context.Context, app *App) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	claims, err := c.claims()
+	claims, err := papers.Claims(c.Names...)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ type plainWriter struct {
 }
 
 func (p *plainWriter) Write(text []byte) (int, error) {
-	_, err := io.WriteString(p.w, plain(string(text)))
+	_, err := io.WriteString(p.w, show.Plain(string(text)))
 	if p.err == nil {
 		p.err = err
 	}
@@ -25,9 +25,6 @@ func (p *plainWriter) Write(text []byte) (int, error) {
 	}
 	return len(text), nil
 }
-
-// plain escapes control characters of a terminal.
-func plain(text string) string { return show.Plain(text) }
 
 // inCell also escapes line ends and tabs, so that a name stays in its line and cell.
 func inCell(name string) string { return show.OneLine(name) }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sparseserve/sparseserve/experiments/capacity"
+	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
@@ -25,8 +26,6 @@ func (p *planCmd) Help() string {
 
 // Run implements the command.
 func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
-	watch, end := app.watch(ctx)
-	defer end()
 	q := &question{command: "plan", unit: "candidates", file: p.Config,
 		sets: append(p.sets(), p.Set...)}
 	if q.cards, err = p.cards(); err != nil {
@@ -38,7 +37,7 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 			return err
 		}
 	}
-	if err := q.load(watch); err != nil {
+	if err := q.load(config.Until(ctx)); err != nil {
 		return err
 	}
 	if q.Plan == nil {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"sync"
@@ -53,37 +52,6 @@ func (p *progress) report(beats <-chan time.Time) {
 			p.mu.Unlock()
 		}
 	}
-}
-
-// manyPoints is the number of points from which reading takes seconds.
-const manyPoints = 5000
-
-// watch shows the progress of reading many points, and ends the reading with ctx. Points may be
-// read in several passes. end removes the last bar.
-func (a *App) watch(ctx context.Context) (watch config.Watch, end func()) {
-	var bar *progress
-	said := isTerminal(a.Stderr)
-	end = func() {
-		if bar != nil {
-			bar.close()
-			bar = nil
-		}
-	}
-	return func(done, of int) error {
-		switch {
-		case of < manyPoints:
-		case done == 0:
-			end()
-			if bar = newProgress(a.Stderr, "points read"); !said {
-				said = true
-				fmt.Fprintf(a.Stderr, "reading %d points\n", of)
-			}
-			bar.planned(of)
-		default:
-			bar.finished()
-		}
-		return ctx.Err()
-	}, end
 }
 
 // planned adds n to the total; n may be negative.

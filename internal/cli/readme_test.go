@@ -104,7 +104,7 @@ func TestNullOnThePage(t *testing.T) {
 // The page says what models with exchanged output lengths pass: the numbers are kept by sparseserve
 // paper claims --numbers swapped --keep.
 func TestSwappedOnThePage(t *testing.T) {
-	claims, err := papers.Claims("")
+	claims, err := papers.Claims()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -268,8 +268,7 @@ func (c *countdown) Err() error {
 	return nil
 }
 
-// A sweep that is interrupted while its points are read, named, looked up or written ends there,
-// and says first how many there are where these are many.
+// A sweep that is interrupted while its points are read, named, looked up or written ends there.
 func TestInterruptedReading(t *testing.T) {
 	t.Chdir(t.TempDir())
 	sweep := func(name string, rates int) {
@@ -280,7 +279,6 @@ func TestInterruptedReading(t *testing.T) {
 		writeFile(t, name, text+"]\n")
 	}
 	sweep("s.toml", 20)
-	sweep("many.toml", manyPoints)
 	for looks := range int64(80) { // 20 a pass
 		ctx := &countdown{Context: context.Background()}
 		ctx.left.Store(looks)
@@ -296,10 +294,9 @@ func TestInterruptedReading(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, command := range []string{"simulate", "goodput"} {
-		status, _, errs := runHere(ctx, pretend, command, "many.toml")
-		want := fmt.Sprintf("reading %d points\nsparseserve: interrupted\n", manyPoints)
-		if errs != want || status != Interrupted {
-			t.Errorf("%s: status %d, stderr %q, want %q", command, status, errs, want)
+		status, _, errs := runHere(ctx, pretend, command, "s.toml")
+		if errs != "sparseserve: interrupted\n" || status != Interrupted {
+			t.Errorf("%s: status %d, stderr %q", command, status, errs)
 		}
 	}
 }

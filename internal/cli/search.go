@@ -13,6 +13,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
@@ -164,7 +165,7 @@ func (f *searchFlags) writeJob(app *App, cluster run.Cluster, q *question,
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(app.Stdout, "%s to look at. ", count(len(q.candidates), "candidate"))
+	fmt.Fprintf(app.Stdout, "%s to look at. ", answers.Count(len(q.candidates), "candidate"))
 	f.printSubmit(app.Stdout, job)
 	return nil
 }

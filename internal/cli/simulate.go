@@ -60,8 +60,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	case cluster != nil && s.Live != "":
 		return fmt.Errorf("--live runs on this machine; leave --job %s out", s.Job)
 	}
-	watch, end := app.watch(ctx)
-	defer end()
+	watch := config.Until(ctx)
 	sweep, err := config.LoadSweep(cmp.Or(s.Config, experiments.Default), s.Set, watch)
 	if err != nil {
 		return err
@@ -132,7 +131,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if err == nil {
 		err = s.report(ctx, app, q, folder, written, sums)
 	}
-	if cause := ctx.Err(); cause != nil && (runErr == nil || errors.Is(runErr, cause)) {
+	if stopped(ctx, runErr) || ctx.Err() != nil && runErr == nil {
 		runErr = errInterrupted
 	}
 	switch {
@@ -269,7 +268,7 @@ func drawFigures(ctx context.Context, out string, runs answers.Runs, ran string)
 		return nil, err
 	}
 	pictures, err := figures.Draw(ctx, out, drawn)
-	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
+	if stopped(ctx, err) {
 		err = nil
 	}
 	return pictures, run.KeptWhenFull(err)

@@ -87,7 +87,7 @@ func (d *describeCmd) describe(ctx context.Context) (traces.Description, error) 
 func (d *describeCmd) Run(ctx context.Context, app *App) error {
 	desc, err := d.describe(ctx)
 	if err != nil {
-		return interrupted(ctx, err)
+		return err
 	}
 	answer := answers.Trace(&desc)
 	var files []string
@@ -140,13 +140,13 @@ func (c *convertCmd) Run(ctx context.Context, app *App) error {
 	if c.Out == "-" {
 		_, warnings, err := traces.ConvertTo(ctx, unescaped(app.Stdout), c.File, c.Format)
 		app.warn(warnings)
-		return interrupted(ctx, err)
+		return err
 	}
 	requests, warnings, err := traces.Convert(ctx, c.File, c.Format, c.Out)
 	if err != nil {
-		return interrupted(ctx, err)
+		return err
 	}
-	fmt.Fprintf(app.Stdout, "%s: %s\n", inCell(c.Out), count(requests, "request"))
+	fmt.Fprintf(app.Stdout, "%s: %s\n", inCell(c.Out), answers.Count(requests, "request"))
 	app.warn(warnings)
 	return nil
 }

@@ -3,9 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -98,8 +96,7 @@ type validateReuse struct {
 
 // Run implements the command.
 func (c *validateReuse) Run(ctx context.Context, app *App) error {
-	info, err := os.Stat(c.From)
-	if err != nil || !info.IsDir() {
+	if !isFolder(c.From) {
 		return c.compare(ctx, app, c.From, &c.comparedFlags, validate.Validation{Kept: true})
 	}
 	if len(c.Set) > 0 || c.Out != "" || c.Weights != "" {
@@ -145,8 +142,8 @@ func (f *validateFlags) runs(ctx context.Context, app *App, cfg string, v *valid
 	report, notes, err := v.Do(ctx)
 	bar.close()
 	printNotes(app.Stderr, notes)
-	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
-		err = fmt.Errorf("%w%s", errInterrupted, strings.TrimPrefix(err.Error(), cause.Error()))
+	if stopped(ctx, err) {
+		err = fmt.Errorf("%w%s", errInterrupted, strings.TrimPrefix(err.Error(), ctx.Err().Error()))
 	}
 	return report, err
 }
@@ -168,7 +165,7 @@ func printValidation(ctx context.Context, app *App, out string, report *validate
 	}
 	listFiles(app.Stdout, out, report.Files)
 	_, err = fmt.Fprintf(app.Stdout, "  %s: %s\nOther errors, and what was measured: %s\n",
-		filepath.Join("pictures", "*.png"), count(len(pictures), "picture"), all)
+		filepath.Join("pictures", "*.png"), answers.Count(len(pictures), "picture"), all)
 	return err
 }
 

@@ -80,7 +80,7 @@ func (w *whatifCmd) Run(ctx context.Context, app *App) (err error) {
 		return err
 	}
 	if err := study.Check(ctx); err != nil { // before any folder is made
-		return interrupted(ctx, err)
+		return err
 	}
 	name := strings.TrimSuffix(filepath.Base(study.Config), filepath.Ext(study.Config))
 	flags := slices.Concat(w.Set, w.Vary, w.Threshold, []string{w.Heat, w.Metric, fmt.Sprint(w.Steps)})

@@ -136,7 +136,7 @@ func (t *Table) HasUnits() bool {
 }
 
 // At returns the text of a cell; "" beyond the row's end.
-func (r *Row) At(column int) string {
+func (r Row) At(column int) string {
 	if column >= len(r.Cells) {
 		return ""
 	}

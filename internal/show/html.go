@@ -2,12 +2,10 @@ package show
 
 import (
 	"cmp"
-	"compress/gzip"
 	"embed"
 	"fmt"
 	"html/template"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/doc"
@@ -22,6 +20,7 @@ var assets embed.FS
 type page struct {
 	*doc.Doc
 	Urgent, Notes   []doc.Warning
+	NotesTitle      string
 	Groups          []group
 	Sections        []section
 	Charts          []*doc.Chart
@@ -29,13 +28,10 @@ type page struct {
 	Library, Script template.JS
 }
 
-// NotesTitle returns the number of notes as a title.
-func (p *page) NotesTitle() string { return warn.NotesTitle(len(p.Notes)) }
-
 // group is a list of tables under one heading.
 type group struct {
 	Heading string
-	Tables  []*htmlTable
+	Tables  []*doc.Table
 }
 
 // section is a list of figures with one title.
@@ -44,29 +40,9 @@ type section struct {
 	Charts         []*doc.Chart
 }
 
-// htmlTable is a table with its non-empty columns.
-type htmlTable struct {
-	*doc.Table
-	Heads []doc.Column
-	Cells [][]htmlCell
-}
-
-type htmlCell struct {
-	Text   string
-	Number bool
-}
-
-// Summary returns the line that opens a folded table.
-func (t *htmlTable) Summary() string {
-	if t.Under == "" {
-		return strconv.Itoa(len(t.Rows)) + " rows"
-	}
-	return t.Title
-}
-
 // HTML writes a document as one file that needs no network. The same document gives the same bytes.
 func HTML(w io.Writer, d *doc.Doc) error {
-	p := page{Doc: d, Charts: []*doc.Chart{}, Groups: groups(d.Tables)}
+	p := page{Doc: d, Charts: []*doc.Chart{}, Groups: groups(d.Tables), Sections: sections(d)}
 	for _, warning := range d.Warnings {
 		if warning.Note {
 			p.Notes = append(p.Notes, warning)
@@ -74,7 +50,7 @@ func HTML(w io.Writer, d *doc.Doc) error {
 			p.Urgent = append(p.Urgent, warning)
 		}
 	}
-	p.Sections = sections(d)
+	p.NotesTitle = warn.NotesTitle(len(p.Notes))
 	for _, s := range p.Sections {
 		for _, c := range s.Charts {
 			doc.Fit(c)
@@ -83,20 +59,15 @@ func HTML(w io.Writer, d *doc.Doc) error {
 			c.Kind = cmp.Or(c.Kind, doc.Lines)
 		}
 	}
-	for _, a := range []struct {
-		file string
-		into func(text string)
-	}{
-		{"page.css", func(text string) { p.CSS = template.CSS(text) }},
-		{"page.js", func(text string) { p.Script = template.JS(text) }},
-		{"echarts/echarts.common.min.js.gz", func(text string) { p.Library = template.JS(text) }},
-	} {
-		text, err := asset(a.file)
-		if err != nil {
+	var texts [3]string
+	for i, name := range []string{"page.css", "page.js", "echarts/echarts.common.min.js.gz"} {
+		var err error
+		if texts[i], err = asset(name); err != nil {
 			return err
 		}
-		a.into(text)
 	}
+	p.CSS, p.Script = template.CSS(texts[0]), template.JS(texts[1])
+	p.Library = template.JS(texts[2])
 	skeleton, err := template.ParseFS(assets, "page.html")
 	if err != nil {
 		return err
@@ -111,11 +82,9 @@ func asset(name string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	var r io.Reader = f
-	if name[len(name)-3:] == ".gz" {
-		if r, err = gzip.NewReader(f); err != nil {
-			return "", err
-		}
+	r, err := files.Unpack(f)
+	if err != nil {
+		return "", err
 	}
 	text, err := files.ReadAll(name, r)
 	return string(text), err
@@ -154,31 +123,12 @@ func sections(d *doc.Doc) (all []section) {
 func groups(tables []doc.Table) (all []group) {
 	for i := range tables {
 		t := &tables[i]
-		heading := t.Under
-		if heading == "" {
-			heading = t.Title
-		}
+		heading := cmp.Or(t.Under, t.Title)
 		if n := len(all); n == 0 || t.Under == "" || all[n-1].Heading != heading {
 			all = append(all, group{Heading: heading})
 		}
 		g := &all[len(all)-1]
-		g.Tables = append(g.Tables, htmlOf(t))
+		g.Tables = append(g.Tables, t)
 	}
 	return all
-}
-
-func htmlOf(t *doc.Table) *htmlTable {
-	out := &htmlTable{Table: t}
-	shown := t.Shown()
-	for _, i := range shown {
-		out.Heads = append(out.Heads, t.Columns[i])
-	}
-	for _, r := range t.Rows {
-		var cells []htmlCell
-		for _, i := range shown {
-			cells = append(cells, htmlCell{r.At(i), t.Columns[i].Number})
-		}
-		out.Cells = append(out.Cells, cells)
-	}
-	return out
 }
