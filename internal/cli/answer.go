@@ -12,30 +12,42 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// answer is the result of a command that builds one document.
+// answer is what a command finds: its data as JSON, its document and its files.
 type answer struct {
-	result any // as JSON
-	doc    *doc.Doc
-	files  []run.File
-	json   bool
+	data  any
+	doc   func(name string) *doc.Doc
+	files func() ([]run.File, error)
 }
 
-// finishAnswer writes an answer and its figures into its folder. It prints the answer as JSON, or
-// as text with the names of its files.
-func finishAnswer(ctx context.Context, app *App, folder *run.Folder, a answer) error {
-	written, err := folder.Write(a.files...)
+// answer finds an answer and writes it with its figures into its folder. It prints the answer as
+// JSON, or as text with the names of its files. unit is what the progress counts.
+func (r *resultFlags) answer(ctx context.Context, app *App, folder *run.Folder, unit string,
+	find func(*progress) (*answer, []string, error)) error {
+	bar := newProgress(app.Stderr, unit)
+	a, notes, err := find(bar)
+	bar.close()
+	printNotes(app.Stderr, notes)
+	if err != nil {
+		return goesOn(ctx, err)
+	}
+	files, err := a.files()
+	if err != nil {
+		return err
+	}
+	written, err := folder.Write(files...)
 	if err != nil {
 		return err
 	}
 	out := folder.Dir()
-	drawn, err := figures.Draw(ctx, out, a.doc.Figures)
+	d := a.doc(filepath.Base(out))
+	drawn, err := figures.Draw(ctx, out, d.Figures)
 	if err != nil {
 		return run.KeptWhenFull(err)
 	}
-	if a.json {
-		return printJSON(app, a.result)
+	if r.JSON {
+		return printJSON(app, a.data)
 	}
-	if err := printAnswer(app.Stdout, a.doc, "sparseserve report "+inCell(out)); err != nil {
+	if err := printAnswer(app.Stdout, d, "sparseserve report "+inCell(out)); err != nil {
 		return err
 	}
 	printFiles(app.Stdout, out, append(written, drawn...), folder.Store.Dir())

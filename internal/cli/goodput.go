@@ -39,7 +39,7 @@ func (g *goodputCmd) Run(ctx context.Context, app *App) error {
 	for i := range candidates {
 		q.candidates = append(q.candidates, candidates[i].Point)
 	}
-	return g.search(ctx, app, q, func(planner *capacity.Planner) (*found, []string, error) {
+	return g.search(ctx, app, q, func(planner *capacity.Planner) (*answer, []string, error) {
 		if q.RateGiven && planner.Shared == nil {
 			printNotes(app.Stderr, []string{"workload.rate is not used: goodput is the largest rate; " +
 				"sparseserve plan says what to buy for a rate"})
@@ -50,7 +50,7 @@ func (g *goodputCmd) Run(ctx context.Context, app *App) error {
 		for i := range all {
 			all[i].Asked = asked
 		}
-		return &found{all, func(name string) *doc.Doc { return answers.Goodputs(name, all) },
+		return &answer{all, func(name string) *doc.Doc { return answers.Goodputs(name, all) },
 			func() ([]run.File, error) { return capacity.GoodputFiles(all) }}, notes, err
 	})
 }

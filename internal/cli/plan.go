@@ -49,9 +49,9 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 		return err
 	}
 	q.candidates = offers.Points()
-	return p.search(ctx, app, q, func(planner *capacity.Planner) (*found, []string, error) {
+	return p.search(ctx, app, q, func(planner *capacity.Planner) (*answer, []string, error) {
 		bought, notes, err := planner.Purchase(ctx, offers)
-		return &found{bought, func(name string) *doc.Doc { return answers.Purchase(name, bought) },
+		return &answer{bought, func(name string) *doc.Doc { return answers.Purchase(name, bought) },
 			bought.Files}, notes, err
 	})
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/answers"
-	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
 // searchFlags are flags of goodput and plan, which make runs until they have an answer.
@@ -68,13 +67,6 @@ type question struct {
 	candidates []config.Point
 }
 
-// found is an answer: its data, its document and its files.
-type found struct {
-	data  any
-	doc   func(name string) *doc.Doc
-	files func() ([]run.File, error)
-}
-
 // load reads the configuration.
 func (q *question) load(watch config.Watch) (err error) {
 	q.file = cmp.Or(q.file, experiments.Default)
@@ -87,7 +79,7 @@ func (q *question) load(watch config.Watch) (err error) {
 
 // search finds the answer of a question, or writes a job that makes its runs.
 func (f *searchFlags) search(ctx context.Context, app *App, q *question,
-	find func(*capacity.Planner) (*found, []string, error)) (err error) {
+	find func(*capacity.Planner) (*answer, []string, error)) (err error) {
 	if f.Tasks > 0 {
 		return f.share(app, find)
 	}
@@ -112,26 +104,16 @@ func (f *searchFlags) search(ctx context.Context, app *App, q *question,
 	if cluster != nil {
 		return f.writeJob(app, cluster, q, folder)
 	}
-	bar := newProgress(app.Stderr, q.unit)
-	answered, notes, err := find(&capacity.Planner{Store: folder.Store, Run: app.Run,
-		Workers: int(f.Workers), Planned: bar.planned, Finished: bar.finished, Say: bar.say})
-	bar.close()
-	printNotes(app.Stderr, notes)
-	if err != nil {
-		return goesOn(ctx, err)
-	}
-	files, err := answered.files()
-	if err != nil {
-		return err
-	}
-	return finishAnswer(ctx, app, folder, answer{answered.data,
-		answered.doc(filepath.Base(folder.Dir())), files, f.JSON})
+	return f.answer(ctx, app, folder, q.unit, func(bar *progress) (*answer, []string, error) {
+		return find(&capacity.Planner{Store: folder.Store, Run: app.Run, Workers: int(f.Workers),
+			Planned: bar.planned, Finished: bar.finished, Say: bar.say})
+	})
 }
 
 // share runs one task of a job. All tasks search for the answer, one of them makes each run, and
 // the command that wrote the job collects the runs.
 func (f *searchFlags) share(app *App,
-	find func(*capacity.Planner) (*found, []string, error)) error {
+	find func(*capacity.Planner) (*answer, []string, error)) error {
 	return f.withStore(app, f.Points, f.Tasks, func(store *run.Store) ([]string, error) {
 		_, notes, err := find(&capacity.Planner{Store: store, Run: app.Run, Workers: 1,
 			Planned: func(int) {}, Shared: &run.Shared{Task: f.Task, Tasks: f.Tasks}})

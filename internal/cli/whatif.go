@@ -11,6 +11,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/whatif"
 	"github.com/sparseserve/sparseserve/internal/answers"
+	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
 type whatifCmd struct {
@@ -93,19 +94,12 @@ func (w *whatifCmd) Run(ctx context.Context, app *App) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
-	bar := newProgress(app.Stderr, "runs")
-	evaluator := whatif.Evaluator{Store: folder.Store, Run: app.Run, Workers: int(w.Workers),
-		Planned: bar.planned, Finished: bar.finished}
-	found, notes, runErr := study.Do(ctx, &evaluator)
-	bar.close()
-	printNotes(app.Stderr, notes)
-	if runErr != nil {
-		return goesOn(ctx, runErr)
-	}
-	files, err := found.Files()
-	if err != nil {
-		return err
-	}
-	d := answers.WhatIf(filepath.Base(folder.Dir()), found, study.Configs()...)
-	return finishAnswer(ctx, app, folder, answer{found, d, files, w.JSON})
+	return w.answer(ctx, app, folder, "runs", func(bar *progress) (*answer, []string, error) {
+		evaluator := whatif.Evaluator{Store: folder.Store, Run: app.Run, Workers: int(w.Workers),
+			Planned: bar.planned, Finished: bar.finished}
+		found, notes, err := study.Do(ctx, &evaluator)
+		return &answer{found, func(name string) *doc.Doc {
+			return answers.WhatIf(name, found, study.Configs()...)
+		}, found.Files}, notes, err
+	})
 }
