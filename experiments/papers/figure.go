@@ -141,26 +141,10 @@ func (b *book) draw(f *paperFigure, results string, ran func(...string) string) 
 	}
 	Paint(drawn.Charts, f.Looks)
 	if f.Caption == "" && len(folders) > 0 {
-		drawn.Caption, err = captionOf(folders, rows, ran)
-	}
-	drawn.Caption = strings.TrimSpace(drawn.Caption + " " + drawn.Spread(cmp.Or(f.Means, "runs")))
-	return drawn, err
-}
-
-// captionOf returns a sentence about the settings behind the results in folders.
-func captionOf(folders []string, rows []record, ran func(...string) string) (string, error) {
-	text := ran(folders...)
-	if text == "" {
-		var err error
-		if text, err = studyCaption(folders[0]); err != nil {
-			return "", err
+		if text := cmp.Or(ran(folders...), recordsCaption(rows)); text != "" {
+			drawn.Caption = text + "."
 		}
 	}
-	if text == "" {
-		text = recordsCaption(rows)
-	}
-	if text == "" {
-		return "", nil
-	}
-	return text + ".", nil
+	drawn.Caption = strings.TrimSpace(drawn.Caption + " " + drawn.Spread(cmp.Or(f.Means, "runs")))
+	return drawn, nil
 }

@@ -2,15 +2,9 @@ package papers
 
 import (
 	_ "embed"
-	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-
-	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // Accuracy on LongBench as the SparseServe paper prints it (A.1, Table 1), by token budget of
@@ -29,42 +23,6 @@ func accuracyRecords() (out []record, err error) {
 		}
 	}
 	return out, err
-}
-
-// studyCaption describes the settings of a study: the title of its study.toml (a comment in the
-// first line) and the main keys; "" without the file.
-func studyCaption(folder string) (string, error) {
-	var study struct {
-		Model    string   `toml:"model"`
-		GPU      string   `toml:"gpu"`
-		Requests int      `toml:"requests"`
-		Seeds    []uint64 `toml:"seeds"`
-	}
-	path := filepath.Join(folder, studyFile)
-	text, err := files.ReadResult(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err == nil {
-		err = files.DecodeTOML(path, string(text), &study)
-	}
-	if err != nil {
-		return "", err
-	}
-	var words []string
-	first, _, _ := strings.Cut(string(text), "\n")
-	if title, titled := strings.CutPrefix(first, "# "); titled {
-		words = append(words, strings.TrimSuffix(title, "."))
-	}
-	words = append(words, ModelName(study.Model), study.GPU)
-	if study.Requests > 0 {
-		words = append(words, strconv.Itoa(study.Requests)+" requests")
-	}
-	if len(study.Seeds) > 0 {
-		seeds := strings.ReplaceAll(fmt.Sprint(study.Seeds), " ", ", ")
-		words = append(words, "seeds "+strings.Trim(seeds, "[]"))
-	}
-	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ", "), nil
 }
 
 // recordsCaption lists the models, cards, requests and seeds of rows.

@@ -81,6 +81,7 @@ func readRuns(dirs ...string) (*doc.Doc, error) {
 		return nil, err
 	}
 	p.Tables = append(p.Tables, rests.Tables...)
+	p.Warnings = append(p.Warnings, withoutRequests(stored)...)
 	for i, dir := range dirs {
 		name := run.ConfigFile
 		if len(dirs) > 1 {
@@ -111,19 +112,18 @@ func storedRuns(dir string) (stored []storedRun, folders []string, swept bool, e
 	return stored, folders, swept, err
 }
 
-// WithoutRequests returns the number of runs of a result folder that served requests, and the
-// number of these without requests.csv.
-func WithoutRequests(dir string) (without, served int, err error) {
-	stored, _, _, err := storedRuns(dir)
-	for i := range stored {
-		if s := &stored[i]; s.Completed > 0 {
-			served++
-			if s.folder == "" || !files.HasResult(filepath.Join(s.folder, run.RequestsCSV)) {
-				without++
-			}
-		}
+// withoutRequests warns of runs that served requests and whose requests.csv is not kept.
+func withoutRequests(stored []storedRun) []doc.Warning {
+	served := where(stored, func(s *storedRun) bool { return s.Completed > 0 })
+	without := where(served, func(s *storedRun) bool {
+		return s.folder == "" || !files.HasResult(filepath.Join(s.folder, run.RequestsCSV))
+	})
+	if len(without) == 0 {
+		return nil
 	}
-	return without, served, err
+	return []doc.Warning{{Text: fmt.Sprintf("%d of %d runs have no %s, so the distributions of "+
+		"latencies lack them; the command that made the folder makes them again", len(without),
+		len(served), run.RequestsCSV)}}
 }
 
 // runFolders lists the folders of the runs, each with its configuration. of maps the label of a run

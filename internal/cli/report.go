@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/doc"
@@ -69,7 +68,7 @@ func (r *reportCmd) Run(ctx context.Context, app *App) error {
 		return err
 	}
 	fmt.Fprintln(app.Stdout, inCell(out))
-	return noteRuns(app, r.Folders...)
+	return nil
 }
 
 // render writes a whole document in a format.
@@ -118,9 +117,6 @@ func (r *reportCmd) write(path string, text []byte) error {
 // draw draws the pictures of folders.
 func (r *reportCmd) draw(ctx context.Context, app *App) error {
 	d, err := answers.Read(r.Folders[0], r.Folders[1:]...)
-	if err == nil {
-		err = noteRuns(app, r.Folders...)
-	}
 	if err != nil {
 		return err
 	}
@@ -130,30 +126,6 @@ func (r *reportCmd) draw(ctx context.Context, app *App) error {
 	drawn, err := figures.Draw(ctx, cmp.Or(r.Out, r.Folders[0]), d.Figures, r.Format)
 	printPaths(app, drawn)
 	return err
-}
-
-// noteRuns prints which pictures lack a run because its requests are not stored, or because it
-// served none.
-func noteRuns(app *App, folders ...string) error {
-	for _, dir := range folders {
-		if kind, err := answers.KindOf(dir); err != nil || kind != run.SummaryFile {
-			return err
-		}
-		without, served, err := answers.WithoutRequests(dir)
-		if err != nil {
-			return err
-		}
-		if served == 0 {
-			printNotes(app.Stderr, []string{dir + ": no run finished a request, so there is nothing of " +
-				"it to draw; the warnings of its runs say why"})
-		}
-		if without > 0 {
-			printNotes(app.Stderr, []string{fmt.Sprintf("%s: %d of %d runs have no %s, so the "+
-				"distributions of latencies (cdf) lack them; the command that made the folder makes "+
-				"them again", dir, without, served, run.RequestsCSV)})
-		}
-	}
-	return nil
 }
 
 func printPaths(app *App, files []string) {
