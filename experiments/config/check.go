@@ -77,7 +77,8 @@ type rule struct {
 
 // rules are checked in this order. The first that refuses holds.
 var rules = slices.Concat(selectionRules, offloadRules, speculationRules, prefillRules,
-	prefixCacheRules)
+	prefixCacheRules, tierRules, []rule{{key: "system.dram_gib", reason: "must be above 0 with offload",
+		when: func(s *sim.Spec) bool { return s.Offload.On && s.DRAMGiB == 0 }}})
 
 var selectionRules = []rule{
 	{key: "selection.budget_tokens", reason: "is below one block of {system.block_tokens} tokens",
@@ -226,12 +227,6 @@ func checkSpec(s *sim.Spec) *KeyError {
 		if err := rules[i].refuses(s); err != nil {
 			return err
 		}
-	}
-	if tiersSet(s) {
-		return checkPrefixTiers(s)
-	}
-	if s.Offload.On && s.DRAMGiB == 0 {
-		return &KeyError{Key: "system.dram_gib", Value: "0", Reason: "must be above 0 with offload"}
 	}
 	return nil
 }

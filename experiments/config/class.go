@@ -1,57 +1,82 @@
 package config
 
 import (
-	"fmt"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 )
 
+// classRule refuses a feature of systems that is not modelled for a class of models.
+type classRule struct {
+	key    string
+	when   func(*hw.Model, *sim.Spec) bool
+	reason string // {model} and {index_top_k} are the model's
+	// obstacles are keys of the model that the reason ends with, and what it has of them.
+	obstacles string
+}
+
+// classRules are checked in this order. The first that refuses holds.
+var classRules = []classRule{
+	{key: "selection.policy", reason: "{model} has no indexer (index_top_k)",
+		when: func(m *hw.Model, s *sim.Spec) bool { return indexed(s) && !m.IsIndexed() }},
+	{key: "selection.budget_tokens", reason: "the indexer of {model} selects {index_top_k} tokens",
+		when: func(m *hw.Model, s *sim.Spec) bool {
+			return indexed(s) && s.Selection.BudgetTokens != m.IndexTopK
+		}},
+	{key: "speculation.tokens", reason: "{model} has no layers that draft (mtp_layers)",
+		when: func(m *hw.Model, s *sim.Spec) bool { return s.Speculation.Tokens > 0 && m.MTPLayers == 0 }},
+	{key: "speculation.tokens", obstacles: "index_top_k window",
+		reason: "queries of one request attend to the same tokens",
+		when: func(m *hw.Model, s *sim.Spec) bool {
+			return s.Speculation.Tokens > 0 && (m.IsIndexed() || m.IsWindowed())
+		}},
+	{key: "selection.on", obstacles: "kv_lora_rank window",
+		reason: "blocks are selected of the keys and values that each KV head has of a whole context",
+		when:   ofWhole((*sim.Spec).Sparse)},
+	{key: "offload.on", obstacles: "kv_lora_rank window",
+		reason: "blocks are moved of keys and values of whole contexts",
+		when:   ofWhole(func(s *sim.Spec) bool { return s.Offload.On })},
+	{key: "prefill.attention", obstacles: "kv_lora_rank window",
+		reason: "patterns are of keys that each head has of a whole prompt",
+		when:   ofWhole((*sim.Spec).SparsePrefill)},
+	{key: "prefix_cache.mode", obstacles: "window", reason: "prefixes are kept whole in every layer",
+		when: func(m *hw.Model, s *sim.Spec) bool {
+			return m.IsWindowed() && !modelled(m, s) && s.CachesPrefixes()
+		}},
+	{key: "prefix_cache.dram_gib", obstacles: " ",
+		reason: "prefixes below HBM are modelled for dense models with weights and KV of 2 bytes alone",
+		when:   func(m *hw.Model, s *sim.Spec) bool { return !modelled(m, s) && s.PrefixTiers() }},
+}
+
+func indexed(s *sim.Spec) bool { return s.Sparse() && s.Selection.Policy == dsa.IndexerName }
+
+// modelled reports whether a system's memory is modelled for a model of any class.
+func modelled(m *hw.Model, s *sim.Spec) bool {
+	return m.Plain() || indexed(s) && (s.Hot() || !s.Offload.On)
+}
+
+// ofWhole holds for a feature of a system with a model that has latents or windows.
+func ofWhole(has func(*sim.Spec) bool) func(*hw.Model, *sim.Spec) bool {
+	return func(m *hw.Model, s *sim.Spec) bool {
+		return (m.IsLatent() || m.IsWindowed()) && !modelled(m, s) && has(s)
+	}
+}
+
 // checkClass refuses system features that are not modelled for models with latents, windows or
 // narrow weights.
 func checkClass(m *hw.Model, s *sim.Spec) *KeyError {
-	bounded := m.IsLatent() || m.IsWindowed()
-	refuse := func(key, value, why string, obstacles ...string) *KeyError {
-		return &KeyError{Key: key, Value: value,
-			Reason: fmt.Sprintf("%s, and %s has %s", why, m.Name, m.Class(obstacles...))}
-	}
-	const latent, windows = "kv_lora_rank", "window"
-	indexed := s.Sparse() && s.Selection.Policy == dsa.IndexerName
-	switch {
-	case indexed && !m.IsIndexed():
-		return &KeyError{Key: "selection.policy", Value: quote(s.Selection.Policy),
-			Reason: m.Name + " has no indexer (index_top_k)"}
-	case indexed && s.Selection.BudgetTokens != m.IndexTopK:
-		return &KeyError{Key: "selection.budget_tokens", Value: fmt.Sprint(s.Selection.BudgetTokens),
-			Reason: fmt.Sprintf("the indexer of %s selects %d tokens", m.Name, m.IndexTopK)}
-	case s.Speculation.Tokens > 0 && m.MTPLayers == 0:
-		return &KeyError{Key: "speculation.tokens", Value: fmt.Sprint(s.Speculation.Tokens),
-			Reason: m.Name + " has no layers that draft (mtp_layers)"}
-	case s.Speculation.Tokens > 0 && (m.IsIndexed() || m.IsWindowed()):
-		return refuse("speculation.tokens", fmt.Sprint(s.Speculation.Tokens),
-			"queries of one request attend to the same tokens", "index_top_k", windows)
-	case m.Plain():
-		return nil
-	case indexed && (s.Hot() || !s.Offload.On):
-	case bounded && s.Sparse():
-		return refuse("selection.on", "true",
-			"blocks are selected of the keys and values that each KV head has of a whole context", latent,
-			windows)
-	case bounded && s.Offload.On:
-		return refuse("offload.on", "true", "blocks are moved of keys and values of whole contexts",
-			latent,
-			windows)
-	case bounded && s.SparsePrefill():
-		return refuse("prefill.attention", quote(s.Prefill.Attention),
-			"patterns are of keys that each head has of a whole prompt", latent, windows)
-	case m.IsWindowed() && s.CachesPrefixes():
-		return refuse("prefix_cache.mode", quote(s.PrefixCache.Mode),
-			"prefixes are kept whole in every layer",
-			windows)
-	case s.PrefixTiers():
-		return refuse("prefix_cache.dram_gib", Show(s.PrefixCache.DRAMGiB),
-			"prefixes below HBM are modelled for dense models with weights and KV of 2 bytes alone")
+	for _, r := range classRules {
+		if !r.when(m, s) {
+			continue
+		}
+		if r.obstacles != "" {
+			r.reason += ", and {model} has " + m.Class(strings.Fields(r.obstacles)...)
+		}
+		return &KeyError{Key: r.key, Value: Show(specField(s, r.key).Interface()),
+			Reason: strings.NewReplacer("{model}", m.Name, "{index_top_k}",
+				Show(m.IndexTopK)).Replace(r.reason)}
 	}
 	return nil
 }

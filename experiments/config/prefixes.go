@@ -2,46 +2,58 @@ package config
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// checkPrefixTiers returns an error if the tiers of a prefix cache below HBM are impossible, or
-// nil.
-func checkPrefixTiers(s *sim.Spec) *KeyError {
-	drive, _ := hw.LoadDrive(s.PrefixCache.Drive) // checkNamed has
-	tier, gib := "prefix_cache.dram_gib", s.PrefixCache.DRAMGiB
-	if gib == 0 {
-		tier, gib = "prefix_cache.ssd_gib", s.PrefixCache.SSDGiB
+// tierRules are about the tiers of a prefix cache below HBM.
+var tierRules = slices.Concat(
+	tier(rule{with: "prefix_cache.mode",
+		reason: "is a tier of a prefix cache, and prefix_cache.mode = {prefix_cache.mode}: set it to " +
+			`"vllm" or "radix", or leave the tier out`,
+		when: func(s *sim.Spec) bool { return !s.CachesPrefixes() }}),
+	tier(rule{with: "offload.on",
+		reason: "is below a prefix cache in HBM, and with offload.on = true, as SparseServe's systems " +
+			"have it, that cache is in DRAM: leave the tier out",
+		when: func(s *sim.Spec) bool { return s.Offload.On }}),
+	[]rule{
+		{key: "prefix_cache.dram_gib", with: "system.dram_gib",
+			reason: "is more than the host has for KV: system.dram_gib = {system.dram_gib}",
+			when:   func(s *sim.Spec) bool { return s.PrefixCache.DRAMGiB > s.DRAMGiB }},
+		{key: "prefix_cache.ssd_gib", with: "prefix_cache.drive", why: func(s *sim.Spec) string {
+			drive, _ := hw.LoadDrive(s.PrefixCache.Drive) // checkNamed has
+			if s.PrefixCache.SSDGiB*(1<<30) <= drive.Size.SI() {
+				return ""
+			}
+			return fmt.Sprintf("is more than drive %s has: %.5g GiB", drive.Name, drive.Size.SI()/(1<<30))
+		}},
+		{key: "prefix_cache.chunk", with: "system.block_tokens",
+			reason: "must be a multiple of system.block_tokens = {system.block_tokens}",
+			when: func(s *sim.Spec) bool {
+				return tiersSet(s) && s.PrefixCache.Chunk%s.BlockTokens != 0
+			}},
+	},
+	tier(rule{with: "prefix_cache.overlap system.scheduler", why: (*sim.Spec).NoPrefixTiers}))
+
+// tier returns a rule about the tiers of a prefix cache that are set, for DRAM or else for SSD.
+func tier(r rule) []rule {
+	both := [2]rule{r, r}
+	for i, key := range []string{"prefix_cache.dram_gib", "prefix_cache.ssd_gib"} {
+		of := func(s *sim.Spec) bool { return tiersSet(s) && (s.PrefixCache.DRAMGiB == 0) == (i == 1) }
+		both[i].key = key
+		both[i].when = func(s *sim.Spec) bool { return of(s) && r.when(s) }
+		if r.why != nil {
+			both[i].why = func(s *sim.Spec) string {
+				if !of(s) {
+					return ""
+				}
+				return r.why(s)
+			}
+		}
 	}
-	switch {
-	case !s.CachesPrefixes():
-		return &KeyError{Key: tier, Value: Show(gib), With: []string{"prefix_cache.mode"},
-			Reason: fmt.Sprintf("is a tier of a prefix cache, and prefix_cache.mode = %q: set it to "+
-				`"vllm" or "radix", or leave the tier out`, s.PrefixCache.Mode)}
-	case s.Offload.On:
-		return &KeyError{Key: tier, Value: Show(gib), With: []string{"offload.on"},
-			Reason: "is below a prefix cache in HBM, and with offload.on = true, as SparseServe's systems " +
-				"have it, that cache is in DRAM: leave the tier out"}
-	case s.PrefixCache.DRAMGiB > s.DRAMGiB:
-		return &KeyError{Key: "prefix_cache.dram_gib", Value: Show(s.PrefixCache.DRAMGiB),
-			With:   []string{"system.dram_gib"},
-			Reason: fmt.Sprintf("is more than the host has for KV: system.dram_gib = %v", s.DRAMGiB)}
-	case s.PrefixCache.SSDGiB*(1<<30) > drive.Size.SI():
-		return &KeyError{Key: "prefix_cache.ssd_gib", Value: Show(s.PrefixCache.SSDGiB),
-			With: []string{"prefix_cache.drive"},
-			Reason: fmt.Sprintf("is more than drive %s has: %.5g GiB", drive.Name,
-				drive.Size.SI()/(1<<30))}
-	case s.PrefixCache.Chunk%s.BlockTokens != 0:
-		return &KeyError{Key: "prefix_cache.chunk", Value: fmt.Sprint(s.PrefixCache.Chunk),
-			With:   []string{"system.block_tokens"},
-			Reason: fmt.Sprintf("must be a multiple of system.block_tokens = %d", s.BlockTokens)}
-	case s.NoPrefixTiers() != "":
-		return &KeyError{Key: tier, Value: Show(gib), Reason: s.NoPrefixTiers(),
-			With: []string{"prefix_cache.overlap", "system.scheduler"}}
-	}
-	return nil
+	return both[:]
 }
 
 // PrefixOptions returns how a system moves cached prefixes on each GPU. tokenBytes is the KV size
