@@ -30,7 +30,7 @@ type madeRun struct {
 
 // bounded are the limits that runs of candidates often do not reach.
 type bounded struct {
-	family   string // what else there is of the point
+	family   string // the other keys of the point
 	requests int    // a batch
 	tokens   int    // a step, where prefills do not count: segments are limited by token-layers
 	each     int    // tokens of a decode in a step

@@ -140,15 +140,6 @@ func (b *buyer) once(ctx context.Context, o *option, stage string, replicas int,
 	return r, nil
 }
 
-// made returns the results of points. It runs the points that are not in the store.
-func (b *buyer) made(ctx context.Context, runner run.Runner, points []config.Point) (
-	[]run.Result, error) {
-	grid := run.Grid{Run: runner, Workers: min(cap(b.slots), len(points))}
-	results, notes, err := b.Store.Do(ctx, grid, points)
-	b.note(notes)
-	return results, err
-}
-
 // known reports whether the store has the run of a point. It also registers the run, or what cut it
 // short, for points that are alike, so that a plan that continues skips the runs that it skipped.
 func (b *buyer) known(p *config.Point, cut string) (found bool, err error) {
@@ -156,10 +147,11 @@ func (b *buyer) known(p *config.Point, cut string) (found bool, err error) {
 	if err != nil || dir == "" && cut == "" {
 		return false, err
 	}
-	m := madeRun{cut: cut}
-	if m.reach, m.whole, err = b.Store.Reach(p); err != nil || m.reach == nil {
+	var reach keptReach
+	if kept, err := b.Store.Note(p, run.NoteReach, &reach); err != nil || !kept {
 		return dir != "", err
 	}
+	m := madeRun{cut: cut, reach: reach.Reach, whole: reach.Whole}
 	if m.limit, err = boundedOf(p, b.Store.Hash); err != nil {
 		return false, err
 	}
@@ -174,6 +166,12 @@ func (b *buyer) known(p *config.Point, cut string) (found bool, err error) {
 	return dir != "", err
 }
 
+// keptReach is the note of a run's distance to its limits, which a continued plan needs.
+type keptReach struct {
+	Reach *sim.Reach `json:"reach"`
+	Whole bool       `json:"whole"`
+}
+
 // single runs a point or reuses an equivalent run. The run ends as soon as its outcome is known,
 // unless whole is set; cut is the limit that it missed.
 func (b *buyer) single(ctx context.Context, p *config.Point, slo limits, whole bool) (
@@ -186,7 +184,7 @@ func (b *buyer) single(ctx context.Context, p *config.Point, slo limits, whole b
 	}
 	if watch != nil {
 		if cut = string(watch.missed); cut == "" {
-			cut, err = b.Store.Missed(p)
+			_, err = b.Store.Note(p, run.NoteMissed, &cut)
 		}
 		if cut != "" && err == nil {
 			_, err = b.known(p, cut)
@@ -212,9 +210,10 @@ func (b *buyer) single(ctx context.Context, p *config.Point, slo limits, whole b
 	same, ok, done := b.alike.await(ctx, &m.limit, m.whole)
 	if ok {
 		if same.cut != "" {
-			return nil, same.cut, b.Store.KeepMissed(p, same.cut)
+			return nil, same.cut, b.Store.KeepNote(p, run.NoteMissed, same.cut)
 		}
-		return []run.Result{{Point: *p, Summary: same.sum}}, "", b.Store.KeepSame(p, same.hash)
+		err := b.Store.KeepNote(p, run.NoteSame, same.hash)
+		return []run.Result{{Point: *p, Summary: same.sum}}, "", err
 	}
 	defer done()
 	result, err = b.made(ctx, func(ctx context.Context, p config.Point, sink run.Sink) (
@@ -225,7 +224,8 @@ func (b *buyer) single(ctx context.Context, p *config.Point, slo limits, whole b
 		sum, err := b.slotted(ctx, p, sink)
 		m.reach = sum.Reach
 		if why := missed(""); m.reach != nil && (err == nil || errors.As(err, &why)) {
-			if e := b.Store.KeepReach(&p, m.reach, m.whole); e != nil {
+			reach := keptReach{m.reach, m.whole}
+			if e := b.Store.KeepNote(&p, run.NoteReach, reach); e != nil {
 				return sum, e
 			}
 		}
@@ -233,7 +233,7 @@ func (b *buyer) single(ctx context.Context, p *config.Point, slo limits, whole b
 	}, []config.Point{*p})
 	if why := missed(""); errors.As(err, &why) {
 		m.cut = string(why)
-		result, err = nil, b.Store.KeepMissed(p, m.cut)
+		result, err = nil, b.Store.KeepNote(p, run.NoteMissed, m.cut)
 	}
 	if err != nil {
 		return nil, "", err
@@ -245,13 +245,6 @@ func (b *buyer) single(ctx context.Context, p *config.Point, slo limits, whole b
 		b.alike.keep(m)
 	}
 	return result, m.cut, err
-}
-
-// note keeps notes of the store.
-func (p *Planner) note(notes []string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.notes = append(p.notes, notes...)
 }
 
 // least returns the run with the fewest replicas, at most `most`, that meet the service level; nil

@@ -258,13 +258,7 @@ func (p *Planner) probe(ctx context.Context, c *Candidate, bounds []config.Bound
 		points[i].Seed, points[i].Workload = seed, *w
 		points[i].Name = config.PointName(&points[i])
 	}
-	results, notes, err := p.Store.Do(ctx,
-		run.Grid{Run: p.slotted, Workers: min(cap(p.slots), len(points))}, points)
-	if len(notes) > 0 {
-		p.mu.Lock()
-		p.notes = append(p.notes, notes...)
-		p.mu.Unlock()
-	}
+	results, err := p.made(ctx, p.slotted, points)
 	if err != nil {
 		return nil, err
 	}
@@ -278,6 +272,17 @@ func (p *Planner) probe(ctx context.Context, c *Candidate, bounds []config.Bound
 		}
 	}
 	return trials, nil
+}
+
+// made returns the results of points. It runs the points that are not in the store.
+func (p *Planner) made(ctx context.Context, runner run.Runner, points []config.Point) (
+	[]run.Result, error) {
+	results, notes, err := p.Store.Do(ctx,
+		run.Grid{Run: runner, Workers: min(cap(p.slots), len(points))}, points)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.notes = append(p.notes, notes...)
+	return results, err
 }
 
 // slotted is Run with a limited number of parallel runs.

@@ -77,8 +77,9 @@ type rule struct {
 
 // rules are checked in this order. The first that refuses holds.
 var rules = slices.Concat(selectionRules, offloadRules, speculationRules, prefillRules,
-	prefixCacheRules, tierRules, []rule{{key: "system.dram_gib", reason: "must be above 0 with offload",
-		when: func(s *sim.Spec) bool { return s.Offload.On && s.DRAMGiB == 0 }}})
+	prefixCacheRules, tierRules, []rule{
+		{key: "system.dram_gib", reason: "must be above 0 with offload",
+			when: func(s *sim.Spec) bool { return s.Offload.On && s.DRAMGiB == 0 }}})
 
 var selectionRules = []rule{
 	{key: "selection.budget_tokens", reason: "is below one block of {system.block_tokens} tokens",

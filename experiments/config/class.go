@@ -13,7 +13,7 @@ type classRule struct {
 	key    string
 	when   func(*hw.Model, *sim.Spec) bool
 	reason string // {model} and {index_top_k} are the model's
-	// obstacles are keys of the model that the reason ends with, and what it has of them.
+	// obstacles are keys of the model. The reason ends with the values of those that are set.
 	obstacles string
 }
 
@@ -26,7 +26,9 @@ var classRules = []classRule{
 			return indexed(s) && s.Selection.BudgetTokens != m.IndexTopK
 		}},
 	{key: "speculation.tokens", reason: "{model} has no layers that draft (mtp_layers)",
-		when: func(m *hw.Model, s *sim.Spec) bool { return s.Speculation.Tokens > 0 && m.MTPLayers == 0 }},
+		when: func(m *hw.Model, s *sim.Spec) bool {
+			return s.Speculation.Tokens > 0 && m.MTPLayers == 0
+		}},
 	{key: "speculation.tokens", obstacles: "index_top_k window",
 		reason: "queries of one request attend to the same tokens",
 		when: func(m *hw.Model, s *sim.Spec) bool {

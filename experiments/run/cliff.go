@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -49,26 +48,21 @@ func Cliff(ctx context.Context, run Runner, p *config.Point, s *sim.Summary,
 // Cliff is the function Cliff with stored runs, so that they are made once.
 func (s *Store) Cliff(ctx context.Context, run Runner, p *config.Point,
 	sum *sim.Summary) error {
-	const kept = ".paced"
 	if !NearLimit(sum) {
 		return nil
 	}
-	text, err := s.word(p, kept)
-	if err != nil {
-		return err
-	}
-	if json.Unmarshal([]byte(text), &sum.Paced) == nil && len(sum.Paced) == len(paces) {
+	found, err := s.Note(p, notePaced, &sum.Paced)
+	if found && len(sum.Paced) == len(paces) {
 		sum.Warnings = append(sum.Warnings, cliffWarning(p, sum))
 		return nil
 	}
-	if err := Cliff(ctx, run, p, sum, func() {}); err != nil {
-		return err
+	if err == nil {
+		err = Cliff(ctx, run, p, sum, func() {})
 	}
-	again, err := json.Marshal(sum.Paced)
 	if err != nil {
 		return err
 	}
-	return s.keepWord(p, kept, string(again))
+	return s.KeepNote(p, notePaced, sum.Paced)
 }
 
 // cliffWarning describes the limit that the run is near, and the outcomes of the repeats.

@@ -260,6 +260,9 @@ func ignoreAbsent(err error) error {
 	return err
 }
 
+// Finished reports whether the folder has results of the question.
+func (f *Folder) Finished() bool { return len(f.index.Files) > 0 }
+
 // Dir returns the result folder.
 func (f *Folder) Dir() string { return f.dir }
 
@@ -271,7 +274,7 @@ func (f *Folder) Close() error {
 		if err = f.Store.Pack(); IsFull(err) {
 			err = nil // the runs are kept as they are
 		}
-		if f.fresh && len(f.index.Files) == 0 {
+		if f.fresh && !f.Finished() {
 			f.removeEmpty()
 		}
 	}

@@ -3,16 +3,12 @@ package run
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"syscall"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
-	"github.com/sparseserve/sparseserve/internal/files"
-	"github.com/sparseserve/sparseserve/sim"
 )
 
 // Do returns the results of the points in their order: kept results, and results of new runs by
@@ -42,59 +38,6 @@ func (s *Store) Do(ctx context.Context, grid Grid, points []config.Point) (resul
 		}
 	}
 	return results, notes, KeptWhenFull(runErr)
-}
-
-// Missed returns the text that KeepMissed stored for a point; "" if there is none.
-func (s *Store) Missed(p *config.Point) (string, error) {
-	return s.word(p, ".missed")
-}
-
-// KeepMissed stores why a Watcher ended a run of the point, so that the run is not made again.
-func (s *Store) KeepMissed(p *config.Point, why string) error {
-	return s.keepWord(p, ".missed", why)
-}
-
-// KeepSame stores that the run of a point has the results of another run, given by its hash: the
-// points differ only in limits that neither run reaches.
-func (s *Store) KeepSame(p *config.Point, of string) error {
-	return s.keepWord(p, ".same", of)
-}
-
-// Same returns the summary of the run that KeepSame stored for a point. ok is false if it stored
-// none, or that run no longer exists.
-func (s *Store) Same(p *config.Point) (sum sim.Summary, ok bool, err error) {
-	of, err := s.word(p, ".same")
-	if err != nil || of == "" {
-		return sum, false, err
-	}
-	sum, ok, _, err = s.read(of, p.Name)
-	return sum, ok, err
-}
-
-// KeepReach stores the distance of a point's run to its limits, and whether the run was made whole,
-// before the run is finished: a continued command needs it.
-func (s *Store) KeepReach(p *config.Point, reach *sim.Reach, whole bool) error {
-	text, err := json.Marshal(keptReach{reach, whole})
-	if err != nil {
-		return err
-	}
-	return s.keepWord(p, ".reach", string(text))
-}
-
-// Reach returns the values that KeepReach stored for a point; nil if there are none.
-func (s *Store) Reach(p *config.Point) (reach *sim.Reach, whole bool, err error) {
-	text, err := s.word(p, ".reach")
-	if err != nil || text == "" {
-		return nil, false, err
-	}
-	var kept keptReach
-	err = files.ParseJSON(filepath.Join(s.dir, "*.reach of "+p.Name), []byte(text), &kept)
-	return kept.Reach, kept.Whole, err
-}
-
-type keptReach struct {
-	Reach *sim.Reach `json:"reach"`
-	Whole bool       `json:"whole"`
 }
 
 // KeptWhenFull adds a remedy to the error of a full disk or quota.

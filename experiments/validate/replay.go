@@ -5,13 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/traces/records"
 )
@@ -30,9 +28,12 @@ type Replay struct {
 	// PrefixHit is the share of each prompt that hit the server's prefix cache, or PrefixAuto.
 	PrefixHit float64
 	Run       run.Runner
-	Finished  func() // called once for every simulated request; may be nil
+	Finished  func()   // called once for every simulated request; may be nil
+	Inputs    []string // files that the comparison reads
 	// Replace allows Dir to hold the comparison of another record, or with other settings.
 	Replace bool
+
+	store *run.Store // of the simulations
 }
 
 // ReplayReport is the comparison of a simulation with the record. Fields with a JSON name are in
@@ -60,8 +61,8 @@ type ReplayReport struct {
 	Files       []string           `json:"-"`
 }
 
-// Do simulates the record and writes the result folder. It returns run.ErrTaken if the folder holds
-// other results:
+// Do simulates the record and writes the result folder, a run.Folder. It returns run.ErrTaken if
+// the folder holds other results:
 //
 //	trace.csv      the record's requests, which the configuration replays
 //	config.toml    the resolved configuration
@@ -98,67 +99,65 @@ func (r *Replay) Do(ctx context.Context) (report *ReplayReport, err error) {
 	} else if r.PrefixHit != PrefixAuto {
 		out.Config.Workload.PrefixHit, simulate = r.PrefixHit, r.simulate
 	}
-	lock, err := r.open(out.Config)
+	var requests bytes.Buffer
+	if err := r.Record.WriteTrace(&requests); err != nil {
+		return nil, err
+	}
+	question, err := r.question(out.Config, requests.String())
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
-	before, err := files.ReadResult(trace) // of what --force replaces
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	folder, err := run.OpenFolder(r.Dir, run.ModelVersion, question, "", r.Replace)
+	if err != nil {
 		return nil, err
 	}
-	if err := r.writeTrace(trace); err != nil {
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	r.store = folder.Store
+	if err := run.WriteFile(trace, requests.Bytes()); err != nil {
 		return nil, err
 	}
 	err = simulate(ctx, out)
 	if err == nil {
-		err = run.Cliff(ctx, r.Run, &out.Config.Points()[0], &out.Summary, func() {})
+		err = r.store.Cliff(ctx, r.Run, &out.Config.Points()[0], &out.Summary)
 	}
 	if err != nil {
-		return nil, errors.Join(err, r.abandon(trace, before))
+		if !folder.Finished() {
+			err = errors.Join(err, os.Remove(trace))
+		}
+		return nil, err
 	}
 	out.Cold = out.cold()
-	return out, out.write(r)
+	return out, out.write(folder, requests.Bytes())
 }
 
-func (r *Replay) writeTrace(path string) error {
-	var text bytes.Buffer
-	if err := r.Record.WriteTrace(&text); err != nil {
-		return err
+// question returns the question of the comparison: the record, the configuration and the flags.
+func (r *Replay) question(c *config.Config, requests string) (*run.Question, error) {
+	text, err := c.TOML()
+	q := &run.Question{Command: "compare", Name: r.Name, Text: string(text), Inputs: r.Inputs,
+		Asked: []string{"requests " + run.DigestOf(requests)}}
+	if r.Skip > 0 {
+		q.Asked = append(q.Asked, fmt.Sprintf("--skip %g", r.Skip))
 	}
-	return run.WriteFile(path, text.Bytes())
-}
-
-// abandon restores the previous trace after a simulation that did not finish, because earlier
-// results refer to it. Without earlier results it removes the trace, and the folder if it is empty.
-func (r *Replay) abandon(trace string, before []byte) error {
-	if _, err := os.Stat(filepath.Join(r.Dir, run.ConfigFile)); err == nil && before != nil {
-		return run.WriteFile(trace, before)
+	if r.PrefixHit != PrefixAuto {
+		q.Asked = append(q.Asked, fmt.Sprintf("--prefix-hit %g", r.PrefixHit))
 	}
-	err := errors.Join(os.Remove(trace), os.Remove(filepath.Join(r.Dir, run.LockFile)))
-	os.Remove(r.Dir)
-	return err
+	return q, err
 }
 
 // simulate runs the one point of the configuration, and compares.
 func (r *Replay) simulate(ctx context.Context, out *ReplayReport) error {
 	p := out.Config.Points()[0]
-	finished := r.Finished
-	if finished == nil {
-		finished = func() {}
-	}
-	var table bytes.Buffer
-	sum, err := r.Run(ctx, p, run.Sink{Requests: &table, Finished: finished})
+	results, _, err := r.store.Do(ctx, run.Grid{Run: r.Run, Finished: r.Finished}, []config.Point{p})
 	if err != nil {
-		if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
-			return cause
-		}
-		return fmt.Errorf("%s: %w", p.Name, err)
+		return err
 	}
-	sum.Name, sum.System, sum.Model, sum.GPU, sum.Seed = r.Name, p.System.Name, p.Model, p.GPU, p.Seed
-	sum.Warnings = append(sum.Warnings, p.Warnings...)
-	out.Summary = sum
-	served, err := parseServed(run.RequestsCSV, table.Bytes())
+	out.Summary = results[0].Summary
+	out.Summary.Name = r.Name
+	dir, _, err := r.store.Find(&p)
+	if err != nil {
+		return err
+	}
+	served, err := readServed(dir)
 	if err != nil {
 		return err
 	}

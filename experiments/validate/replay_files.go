@@ -1,18 +1,13 @@
 package validate
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
-	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
@@ -25,85 +20,6 @@ const (
 	compareJSON = "compare.json"
 	replayJSON  = "replay.json"
 )
-
-// open locks the result folder, which is new or holds an earlier comparison of the same record with
-// the same settings.
-func (r *Replay) open(c *config.Config) (*os.File, error) {
-	if err := checkReplayMaker(r.Dir); err != nil {
-		return nil, err
-	}
-	lock, err := run.LockDir(r.Dir)
-	if err != nil || r.Replace {
-		return lock, err
-	}
-	if err := r.continues(c); err != nil {
-		return nil, errors.Join(err, lock.Close())
-	}
-	return lock, nil
-}
-
-// checkReplayMaker refuses a folder whose results are not a comparison.
-func checkReplayMaker(dir string) error {
-	if _, err := os.Stat(filepath.Join(dir, compareCSV)); err == nil {
-		return nil
-	}
-	for _, name := range []string{run.ConfigFile, run.SummaryFile, replayTrace} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			return fmt.Errorf("%s: holds %s, but not from compare; choose another folder", dir, name)
-		}
-	}
-	return nil
-}
-
-// continues refuses results of another record, or with other settings.
-func (r *Replay) continues(c *config.Config) error {
-	kept, err := files.ReadResult(filepath.Join(r.Dir, run.ConfigFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	var trace bytes.Buffer
-	text, e := r.settings(c)
-	if err := errors.Join(err, e, r.Record.WriteTrace(&trace)); err != nil {
-		return err
-	}
-	keptTrace, err := files.ReadResult(filepath.Join(r.Dir, replayTrace))
-	switch {
-	case err != nil:
-		return err
-	case !bytes.Equal(keptTrace, trace.Bytes()):
-		return fmt.Errorf("%s: holds the comparison of another record: %w", r.Dir, run.ErrTaken)
-	case r.lessFound(kept) != r.lessFound(text):
-		return fmt.Errorf("%s: holds the comparison with other settings: %w", r.Dir, run.ErrTaken)
-	}
-	return nil
-}
-
-// settings returns the configuration, preceded by the settings of the comparison that are not keys.
-func (r *Replay) settings(c *config.Config) ([]byte, error) {
-	text, err := c.TOML()
-	if err != nil {
-		return nil, err
-	}
-	head := ""
-	if r.Skip > 0 {
-		head += fmt.Sprintf("# compare --skip %g\n", r.Skip)
-	}
-	if r.PrefixHit != PrefixAuto {
-		head += fmt.Sprintf("# compare --prefix-hit %g\n", r.PrefixHit)
-	}
-	return append([]byte(head), text...), nil
-}
-
-// lessFound returns a configuration without the keys that the comparison determines.
-func (r *Replay) lessFound(text []byte) string {
-	var kept strings.Builder
-	for line := range strings.Lines(string(text)) {
-		if r.PrefixHit != PrefixAuto || !strings.HasPrefix(line, "prefix_hit = ") {
-			kept.WriteString(line)
-		}
-	}
-	return kept.String()
-}
 
 // replayFile is replay.json.
 type replayFile struct {
@@ -140,18 +56,9 @@ func ReadReplay(dir string) (*ReplayReport, error) {
 	return r, nil
 }
 
-// write writes all files except the trace.
-func (r *ReplayReport) write(of *Replay) error {
-	dir := of.Dir
-	config, err := of.settings(r.Config)
-	if err != nil {
-		return err
-	}
-	summary, err := run.Marshal([]sim.Summary{r.Summary})
-	if err != nil {
-		return err
-	}
-	all, err := json.MarshalIndent(r.Comparisons, "", "  ")
+// write writes the files of the comparison.
+func (r *ReplayReport) write(folder *run.Folder, requests []byte) error {
+	config, err := r.Config.TOML()
 	if err != nil {
 		return err
 	}
@@ -159,22 +66,19 @@ func (r *ReplayReport) write(of *Replay) error {
 	for _, c := range r.Comparisons {
 		rest.Compared = append(rest.Compared, c.Requests)
 	}
-	replayed, err := json.MarshalIndent(rest, "", "  ")
-	if err != nil {
-		return err
-	}
+	all := []run.File{{Name: replayTrace, Text: requests}, {Name: run.ConfigFile, Text: config},
+		{Name: run.RequestsCSV, Text: r.requestsTable()}, {Name: compareCSV, Text: r.comparisonsTable()}}
 	for _, f := range []struct {
 		name string
-		text []byte
-	}{
-		{run.ConfigFile, config}, {run.SummaryFile, summary}, {run.RequestsCSV, r.requestsTable()},
-		{compareCSV, r.comparisonsTable()}, {compareJSON, append(all, '\n')},
-		{replayJSON, append(replayed, '\n')},
-	} {
-		path := filepath.Join(dir, f.name)
-		err = errors.Join(err, run.WriteFile(path, f.text))
-		r.Files = append(r.Files, path)
+		of   any
+	}{{run.SummaryFile, []sim.Summary{r.Summary}}, {compareJSON, r.Comparisons}, {replayJSON, rest}} {
+		text, err := run.Marshal(f.of)
+		if err != nil {
+			return err
+		}
+		all = append(all, run.File{Name: f.name, Text: text})
 	}
+	r.Files, err = folder.Write(all...)
 	return err
 }
 

@@ -60,7 +60,7 @@ type KnobResult struct {
 	About  string   `json:"about"`
 	Keys   []string `json:"keys"`
 	Factor bool     `json:"factor"`
-	Base   string   `json:"base"` // what the configuration has
+	Base   string   `json:"base"` // in the configuration
 	Points []Change `json:"points"`
 }
 

@@ -74,12 +74,10 @@ func (c *compareCmd) Run(ctx context.Context, app *App) error {
 	bar := newProgress(app.Stderr, "requests")
 	bar.planned(len(record.Requests))
 	replay := validate.Replay{Name: name, File: files.Label(c.A), Record: record, Config: cfg,
-		Skip: c.Skip, PrefixHit: prefix, Run: app.Run, Finished: bar.finished, Replace: c.Force}
+		Skip: c.Skip, PrefixHit: prefix, Run: app.Run, Finished: bar.finished, Replace: c.Force,
+		Inputs: append(cfg.Paths(), c.A)}
 	var report *validate.ReplayReport
 	err = numbered(out, c.Out == "", func(dir string) error {
-		if err := files.CheckFolder(dir, append(cfg.Paths(), c.A)...); err != nil {
-			return err
-		}
 		replay.Dir = dir
 		report, err = replay.Do(ctx)
 		return err
@@ -105,8 +103,7 @@ func (c *compareCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
-	listFiles(app.Stdout, out, append(append([]string{filepath.Join(out, "trace.csv")},
-		report.Files...), pictures...))
+	listFiles(app.Stdout, out, append(report.Files, pictures...))
 	return nil
 }
 

@@ -96,7 +96,7 @@ func TestCompareFolderIsSafe(t *testing.T) {
 		{"", "out/compare/r", exitOK, ""},
 		{"--skip 0.5", "out/compare/r-2", exitOK, ""},
 		{"--set system.max_requests=8", "out/compare/r-max_requests=8", exitOK, ""},
-		{"--prefix-hit 0 --out out/compare/r", "", exitFailed, "with other settings"},
+		{"--prefix-hit 0 --out out/compare/r", "", exitFailed, "another question"},
 		{"--prefix-hit 0 --out out/compare/r --force", "out/compare/r", exitOK, ""},
 		{"--prefix-hit 0 --out out/compare/r", "out/compare/r", exitOK, ""},
 	} {
@@ -111,7 +111,7 @@ func TestCompareFolderIsSafe(t *testing.T) {
 	writeFile(t, "r.csv", record+"2,7,3,0.1,0.12\n")
 	if status, _, errs := runHere(t.Context(), steadyServer, "compare", "r.csv", "c.toml", "--out",
 		"out/compare/r-2"); status != exitFailed ||
-		!strings.Contains(errs, "of another record") {
+		!strings.Contains(errs, "another question") {
 		t.Errorf("another record: status %d, stderr %q", status, errs)
 	}
 }
