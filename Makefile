@@ -2,6 +2,7 @@
 # make test    vet, and what can be tested within minutes
 # make build   one binary, ./sparseserve, which needs nothing but the C library
 # make figures the figures of the SparseServe paper, from nothing, into out/paper
+# make site    the documents as a site with search, in out/site; needs npm
 #
 # The rest is for work on the code itself: test-all, lint, race, laws, fuzz, hunt, bench, clean,
 # and what cuda.mk adds.
@@ -11,7 +12,7 @@ FUZZTIME ?= 10s
 CHECKS ?= 2000
 COMMANDS ?= 100000
 
-.PHONY: run test test-all build figures lint race laws fuzz hunt bench clean
+.PHONY: run test test-all build figures site lint race laws fuzz hunt bench clean
 
 run: build
 	./sparseserve simulate
@@ -35,6 +36,11 @@ build:
 # Runs are kept for as long as what they are made from is the same.
 figures: build
 	./sparseserve paper figures
+
+# The documents as a site with search, in out/site; needs npm.
+site:
+	npm --prefix site ci
+	npm --prefix site run build
 
 lint:
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then \

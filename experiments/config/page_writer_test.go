@@ -80,7 +80,7 @@ it needs no quotes: '--set slo.tbt_s=100ms'.
 // head begins a table of keys below prefix.
 func (p *pageWriter) head(prefix string) {
 	p.prefix = prefix
-	p.printf("| key | type, unit | default | values | |\n|-|-|-|-|-|\n")
+	p.printf("| key | | type, unit | default | values |\n|-|-|-|-|-|\n")
 }
 
 // preset is the default of a key that the default experiment's systems differ in.
@@ -98,7 +98,7 @@ func (p *pageWriter) row(key, typ, value, values, about string) {
 	default:
 		value = "`" + value + "`"
 	}
-	p.printf("| `%s` | %s | %s | %s | %s |\n", key, typ, value, values, about)
+	p.printf("| `%s` | %s | %s | %s | %s |\n", key, about, typ, value, values)
 }
 
 func (p *pageWriter) topKeys() {

@@ -224,3 +224,18 @@ func TestFilesOfDocuments(t *testing.T) {
 		t.Errorf("only %d files of the documents were looked at", found)
 	}
 }
+
+// Every page is in the sidebar of the site.
+func TestSiteListsEveryPage(t *testing.T) {
+	t.Chdir(filepath.Join("..", ".."))
+	site, err := os.ReadFile(filepath.Join("site", ".vitepress", "config.mjs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range documents(t)[2:] {
+		if page := strings.TrimSuffix(filepath.ToSlash(file), ".md"); !strings.Contains(string(site),
+			"'/"+page+"'") {
+			t.Errorf("site/.vitepress/config.mjs does not list /%s", page)
+		}
+	}
+}
