@@ -27,7 +27,6 @@ var left = map[string]int{
 	"comments of hw":               11,
 	"comments of internal":         8,
 	"documents of .":               3,
-	"documents of docs":            29,
 	"messages of calibrate":        22,
 	"messages of experiments":      24,
 	"messages of hw":               5,
