@@ -44,7 +44,7 @@ func TestTrackedFilesAreSmall(t *testing.T) {
 
 // Lines of Go outside tests. Lower them when a part gets smaller: they may only fall.
 const (
-	mostAroundLines = 16_600 // of what is around the simulator: internal, figures, experiments/papers
+	mostAroundLines = 16_500 // of what is around the simulator: internal, figures, experiments/papers
 	mostLines       = 95_600 // of the house
 )
 
@@ -52,8 +52,7 @@ const (
 func TestHouseOnlyShrinks(t *testing.T) {
 	around, all := 0, 0
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" ||
-			strings.HasSuffix(path, "_test.go") || strings.HasSuffix(filepath.Dir(path), "testkit") {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 			return err
 		}
 		text, err := os.ReadFile(path)

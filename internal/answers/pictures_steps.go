@@ -2,7 +2,6 @@ package answers
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/doc"
@@ -54,102 +53,81 @@ const (
 
 // add adds a row. A missing mandatory column is an error.
 func (s steps) add(r *resultRow) {
-	for _, name := range []string{startColumn, elapsedColumn, "waiting", "decodes", "prefills"} {
+	mandatory := []string{startColumn, elapsedColumn, "waiting", "decodes", "prefills"}
+	for _, name := range mandatory {
 		s[name] = append(s[name], r.number(name))
 	}
-	more := []string{"blocks_loaded", "blocks_saved"}
 	for _, c := range stepColumns {
-		more = append(more, c.column)
-	}
-	for _, name := range more {
-		if slices.Contains(r.header, name) {
+		if name := c.column; slices.Contains(r.header, name) && !slices.Contains(mandatory, name) {
 			s[name] = append(s[name], r.number(name))
 		}
 	}
 }
 
-// stepColumn defines how a column of time, memory or link use is drawn.
+// stepColumn defines how a column is drawn.
 type stepColumn struct {
 	column, chart, name, unit string
 	scale                     float64
-	rate                      bool   // divided by the time of its step
-	tier                      string // of KV below HBM, which may do nothing
+	kind                      columnKind
 }
+
+// columnKind is how a value of a step relates to time.
+type columnKind int
+
+const (
+	inStep    columnKind = iota // the value holds during its step
+	untilNext                   // it holds until the next step, as memory does
+	perTime                     // it is a sum, divided by the time of its step
+)
 
 const gib = 1.0 / (1 << 30)
 
 // stepColumns are in the order of the charts.
 var stepColumns = []stepColumn{
-	{"gpu_busy_s", "Busy", "GPU", "Share (%)", 100, true, ""},
-	{"h2d_busy_s", "Busy", "h2d", "Share (%)", 100, true, "dram"},
-	{"d2h_busy_s", "Busy", "d2h", "Share (%)", 100, true, "dram"},
-	{"prefix_loaded_bytes", "Cached prefixes moved", "loaded", "GB/s", 1e-9, true, "dram"},
-	{"prefix_saved_bytes", "Cached prefixes moved", "saved", "GB/s", 1e-9, true, "dram"},
-	{"prefix_ssd_read_bytes", "Cached prefixes moved", "SSD read", "GB/s", 1e-9, true, "ssd"},
-	{"prefix_ssd_written_bytes", "Cached prefixes moved", "SSD written", "GB/s", 1e-9, true, "ssd"},
-	{"dram_bytes", "DRAM", "DRAM", "GiB", gib, false, "dram"},
-	{"hbm_kv_bytes", "HBM", "HBM KV", "GiB", gib, false, ""},
-	{"h2d_bytes", "Link", "h2d", "GB/s", 1e-9, true, "dram"},
-	{"d2h_bytes", "Link", "d2h", "GB/s", 1e-9, true, "dram"},
+	{"waiting", "Queue", "waiting", "Requests", 1, inStep},
+	{"decodes", "Batch", "decodes", "Requests", 1, inStep},
+	{"prefills", "Batch", "prefills", "Requests", 1, inStep},
+	{"gpu_busy_s", "Busy", "GPU", "Share (%)", 100, perTime},
+	{"h2d_busy_s", "Busy", "h2d", "Share (%)", 100, perTime},
+	{"d2h_busy_s", "Busy", "d2h", "Share (%)", 100, perTime},
+	{"prefix_loaded_bytes", "Cached prefixes moved", "loaded", "GB/s", 1e-9, perTime},
+	{"prefix_saved_bytes", "Cached prefixes moved", "saved", "GB/s", 1e-9, perTime},
+	{"prefix_ssd_read_bytes", "Cached prefixes moved", "SSD read", "GB/s", 1e-9, perTime},
+	{"prefix_ssd_written_bytes", "Cached prefixes moved", "SSD written", "GB/s", 1e-9, perTime},
+	{"dram_bytes", "DRAM", "DRAM", "GiB", gib, untilNext},
+	{"hbm_kv_bytes", "HBM", "HBM KV", "GiB", gib, untilNext},
+	{"h2d_bytes", "Link", "h2d", "GB/s", 1e-9, perTime},
+	{"d2h_bytes", "Link", "d2h", "GB/s", 1e-9, perTime},
+	{"blocks_loaded", "KV blocks moved", "loaded", "Blocks a step", 1, inStep},
+	{"blocks_saved", "KV blocks moved", "saved", "Blocks a step", 1, inStep},
 }
 
-// charts draws queue, batch and the other step columns over virtual time, as means over equal
-// spans. Tiers that do not exist get no line.
-func (s steps) charts() []*doc.Chart {
-	all := []*doc.Chart{{Title: "Queue", Y: "Requests", Lines: s.lines("waiting")},
-		{Title: "Batch", Y: "Requests", Lines: s.lines("decodes", "prefills")}}
-	used := map[string]bool{"": true}
-	for _, c := range stepColumns {
-		used[c.tier] = used[c.tier] || slices.ContainsFunc(s[c.column], isUsed)
-	}
-	var more []*doc.Chart
+// charts draws the columns over virtual time, as means over equal spans. A column of zeros has no
+// line.
+func (s steps) charts() (all []*doc.Chart) {
+	start, n := s[startColumn], len(s[startColumn])
 	for _, c := range stepColumns {
 		values := slices.Clone(s[c.column])
-		if len(values) == 0 || !used[c.tier] {
+		if !slices.ContainsFunc(values, func(v float64) bool { return v != 0 }) {
 			continue
 		}
 		for row := range values {
-			if values[row] *= c.scale; c.rate {
+			if values[row] *= c.scale; c.kind == perTime {
 				values[row] /= max(s[elapsedColumn][row], 1e-9)
 			}
 		}
-		if n := len(more); n == 0 || more[n-1].Title != c.chart {
-			more = append(more, &doc.Chart{Title: c.chart, Y: c.unit})
+		if n := len(all); n == 0 || all[n-1].Title != c.chart {
+			all = append(all, &doc.Chart{Title: c.chart, Y: c.unit, Low: true})
 		}
-		of := more[len(more)-1]
+		of := all[len(all)-1]
+		of.XEnds = []float64{min(0, start[0]), start[n-1] + s[elapsedColumn][n-1]}
 		of.Lines = append(of.Lines, doc.Line{Name: c.name, Bare: true,
-			Points: s.binned(values, !c.rate)})
+			Points: s.binned(values, c.kind == untilNext)})
 	}
-	more = slices.DeleteFunc(more, func(c *doc.Chart) bool {
-		return !slices.ContainsFunc(c.Lines, func(l doc.Line) bool {
-			return slices.ContainsFunc(l.Points, func(p doc.Point) bool { return isUsed(p.Y) })
-		})
-	})
-	all = append(all, more...)
-	// A link's bytes show the same.
-	if moved := s.lines("blocks_loaded", "blocks_saved"); len(moved) > 0 && len(s["h2d_bytes"]) == 0 {
-		all = append(all, &doc.Chart{Title: "KV blocks moved", Y: "Blocks a step", Lines: moved})
+	if len(all) > 0 {
+		all[len(all)-1].X = "Time (s)"
 	}
-	start, n := s[startColumn], len(s[startColumn])
-	for _, c := range all {
-		c.Low = true
-		c.XEnds = []float64{min(0, start[0]), start[n-1] + s[elapsedColumn][n-1]}
-	}
-	all[len(all)-1].X = "Time (s)"
 	return all
-}
-
-func isUsed(v float64) bool { return v != 0 }
-
-// lines returns the lines of the columns that exist, named without "blocks_".
-func (s steps) lines(names ...string) (lines []doc.Line) {
-	for _, name := range names {
-		if values := s[name]; len(values) > 0 {
-			lines = append(lines, doc.Line{Name: strings.TrimPrefix(name, "blocks_"), Bare: true,
-				Points: s.binned(values, false)})
-		}
-	}
-	return lines
 }
 
 // binned returns the mean of a step value per equal span of time, weighted by the steps' times.

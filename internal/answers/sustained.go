@@ -37,84 +37,33 @@ func (r *Runs) sustained(axes []string, rows []runRow) (sentences []string) {
 }
 
 // sentence reports the largest load of each system, such as "sparseserve serves 0.25 req/s within
-// the SLO; vllm serves less than 0.05".
+// the SLO; vllm less than 0.05".
 func (r *Runs) sentence(rows []runRow) string {
-	var systems []string
-	for i := range rows {
-		if l := rows[i].load; l.clients > 0 || l.rate == 0 {
-			return ""
-		}
-		if !slices.Contains(systems, rows[i].system) {
-			systems = append(systems, rows[i].system)
-		}
+	if slices.ContainsFunc(rows, func(x runRow) bool {
+		return x.load.clients > 0 || x.load.rate == 0
+	}) {
+		return ""
 	}
-	if one := rows[0].load; !slices.ContainsFunc(rows, func(r runRow) bool { return r.load != one }) {
-		return r.atOneLoad(rows)
-	}
-	var loads []string
-	by := map[string][]string{} // load -> systems
-	for _, system := range systems {
-		most := largest(rows, system)
+	systems := distinct(rows, func(x *runRow) string { return x.system })
+	for i, system := range systems {
+		most := largest(where(rows, func(x *runRow) bool { return x.system == system }))
 		if most == "" {
 			return ""
 		}
-		if by[most] == nil {
-			loads = append(loads, most)
-		}
-		by[most] = append(by[most], system)
-	}
-	var words []string
-	for i, most := range loads {
-		verb := " serves "
-		if len(by[most]) > 1 {
-			verb = " each serve "
-		}
 		if i == 0 {
-			most += " " + r.Unit + " within the SLO"
+			most = "serves " + most + " " + r.Unit + " within the SLO"
 		}
-		words = append(words, strings.Join(by[loads[i]], ", ")+verb+most)
+		systems[i] += " " + most
 	}
-	return strings.Join(words, "; ") + "."
+	return strings.Join(systems, "; ") + "."
 }
 
-// atOneLoad reports which systems meet the service level at the only load.
-func (r *Runs) atOneLoad(rows []runRow) string {
-	var meets, misses []string
-	for i := range rows {
-		switch met, judged := rows[i].met(); {
-		case judged == 0:
-			return ""
-		case met == len(rows[i].runs):
-			meets = append(meets, rows[i].system)
-		default:
-			misses = append(misses, rows[i].system)
-		}
-	}
-	text := "At " + rows[0].load.String() + " " + r.Unit
-	for _, side := range []struct {
-		one, several string
-		systems      []string
-	}{{" meets the SLO", " meet the SLO", meets}, {" misses the SLO", " miss the SLO", misses}} {
-		verb := side.one
-		if len(side.systems) > 1 {
-			verb = side.several
-		}
-		if len(side.systems) > 0 {
-			text += ", " + strings.Join(side.systems, ", ") + verb
-		}
-	}
-	return text + "."
-}
-
-// largest returns the largest load that a system serves within the service level, below the first
-// load that misses it; "" if the runs were not judged.
-func largest(rows []runRow, system string) string {
+// largest returns the largest load of a system within the service level, below the first load that
+// misses it; "" if the runs were not judged.
+func largest(rows []runRow) string {
 	held := ""
 	for i := range rows {
 		r := &rows[i]
-		if r.system != system {
-			continue
-		}
 		met, judged := r.met()
 		switch {
 		case judged == 0:
