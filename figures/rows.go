@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"cmp"
 	"image/color"
 	"math"
 	"slices"
@@ -29,7 +30,7 @@ const (
 // rowPanel is a panel of horizontal bars, with the names of groups and bars at the left.
 type rowPanel struct {
 	title, label string
-	groups       []rowGroup
+	bars         []doc.Bar
 	base         float64   // start of the bars
 	low, high    float64   // of the axis
 	most         float64   // upper limit of the quantity, as 100 for shares in %
@@ -38,57 +39,31 @@ type rowPanel struct {
 	width        vg.Length // of bars and their notes
 }
 
-type rowGroup struct {
-	name string
-	rows []lyingBar
-}
-
-// lyingBar is a horizontal bar of parts that starts at the base.
-type lyingBar struct {
-	name      string
-	parts     []barPart
-	low, high float64   // of its interval
-	runs      []float64 // instead of an interval
-	published *float64
-	note      string
-}
-
-type barPart struct {
-	color color.Color
-	value float64
-}
-
-// rowLooks are the looks of settings below the configured value, of other settings, and of a paper.
-var rowLooks = [3]look{
-	{color: color.RGBA{0x00, 0x72, 0xb2, 0xff}},
-	{color: color.RGBA{0xe6, 0x9f, 0x00, 0xff}},
-	{color: color.Gray{0x50}, marker: diamond},
-}
+// ofPaper is the look of a value of a paper.
+var ofPaper = look{color: color.Gray{0x50}, marker: diamond}
 
 // rowsOf lays out charts of bars and effects, and their colour legend.
 func rowsOf(charts []*doc.Chart) (panels []block, legend []entry) {
 	group, name := vg.Length(0), vg.Length(0)
 	for _, c := range charts {
-		p := &rowPanel{title: c.Title, label: c.Y, base: c.Base, levels: c.Levels,
+		p := &rowPanel{title: c.Title, label: c.Y, bars: c.Bars, base: c.Base, levels: c.Levels,
 			most: math.Inf(1), width: rowWidth}
 		if c.X != "" { // the quantity of the groups
 			p.label += ", by " + c.X
 		}
-		if strings.HasSuffix(c.Y, "(%)") && c.Kind == doc.Effects {
-			p.most = 100
-		}
 		if c.Kind == doc.Effects {
 			p.addEffects(c.Effects)
-			legend = []entry{{name: "smaller than configured", look: rowLooks[0], kind: boxSample},
-				{name: "larger, or another value", look: rowLooks[1], kind: boxSample}}
-		} else {
-			legend = p.addBars(c.Bars, legend)
 		}
-		for _, g := range p.groups {
-			group = max(group, widthOf(g.name))
-			for _, b := range g.rows {
-				name = max(name, widthOf(b.name))
+		drawn := map[string]bool{} // parts
+		for i := range p.bars {
+			for _, part := range p.bars[i].Parts {
+				drawn[part.Name] = drawn[part.Name] || part.Value != 0
 			}
+		}
+		for i := range p.bars {
+			b := &p.bars[i]
+			legend = withParts(legend, b, drawn)
+			group, name = max(group, widthOf(b.Group)), max(name, widthOf(b.Name))
 		}
 		panels = append(panels, p)
 	}
@@ -123,100 +98,81 @@ func (p *rowPanel) narrow(width vg.Length) {
 	p.span()
 }
 
-// addEffects adds a group of rows per knob.
+// addEffects adds a bar for each effect, a group per knob. Intervals end at what is possible.
 func (p *rowPanel) addEffects(effects []doc.Effect) {
+	if strings.HasSuffix(p.label, "(%)") {
+		p.most = 100
+	}
 	for i := range effects {
 		e := &effects[i]
-		own := rowLooks[1].color
+		part := doc.Part{Name: "larger, or another value", Color: "#e69f00", Value: e.Value - p.base}
 		if e.Below {
-			own = rowLooks[0].color
+			part.Name, part.Color = "smaller than configured", "#0072b2"
 		}
-		bar := lyingBar{parts: []barPart{{own, e.Value - p.base}}, low: e.Value, high: e.Value,
-			note: e.Setting}
+		bar := doc.Bar{Group: e.Knob, Note: e.Setting, Parts: []doc.Part{part}}
 		if p.base != 0 {
-			bar.note += ", " + signed(e.Change)
+			bar.Note += ", " + signed(e.Change)
 		}
-		if e.Low != nil && e.High != nil { // within the possible range
-			bar.low = max(p.base*(1+*e.Low/100), 0)
-			bar.high = min(p.base*(1+*e.High/100), p.most)
+		if e.Low != nil && e.High != nil {
+			low, high := max(p.base*(1+*e.Low/100), 0), min(p.base*(1+*e.High/100), p.most)
+			bar.Sample = doc.Sample{Low: &low, High: &high}
 		}
-		p.add(e.Knob, bar)
+		p.bars = append(p.bars, bar)
 	}
 }
 
-// add appends a row to the last group, or starts a new group.
-func (p *rowPanel) add(group string, bar lyingBar) {
-	if n := len(p.groups); n == 0 || p.groups[n-1].name != group {
-		p.groups = append(p.groups, rowGroup{name: group})
+// groups returns the bars of each group.
+func (p *rowPanel) groups() (all [][]doc.Bar) {
+	from := 0
+	for i := range p.bars {
+		of := p.bars[i].Group
+		if i+1 == len(p.bars) || of == "" || p.bars[i+1].Group != of {
+			all, from = append(all, p.bars[from:i+1]), i+1
+		}
 	}
-	g := &p.groups[len(p.groups)-1]
-	g.rows = append(g.rows, bar)
+	return all
 }
 
-// addBars adds a row for each bar. It adds the parts to the legend, except parts named like their
-// bar.
-func (p *rowPanel) addBars(bars []doc.Bar, legend []entry) []entry {
-	drawn := map[string]bool{} // parts
-	for i := range bars {
-		for _, part := range bars[i].Parts {
-			drawn[part.Name] = drawn[part.Name] || part.Value > 0
+// withParts adds the drawn parts of a bar to a legend, except parts named like the bar.
+func withParts(legend []entry, b *doc.Bar, drawn map[string]bool) []entry {
+	add := func(e entry) {
+		if !slices.ContainsFunc(legend, func(o entry) bool { return o.name == e.name }) {
+			legend = append(legend, e)
 		}
 	}
-	for i := range bars {
-		b := &bars[i]
-		bar, sum := lyingBar{name: b.Name, note: b.Note, published: b.Published}, 0.0
-		interval := &b.Sample
-		for j := range b.Parts {
-			part := &b.Parts[j]
-			own := colorOf(part.Color)
-			if at := slices.IndexFunc(legend, func(e entry) bool { return e.name == part.Name }); at >= 0 {
-				own = legend[at].look.color
-			} else if part.Name != b.Name && drawn[part.Name] {
-				legend = append(legend, entry{name: part.Name, look: look{color: own}, kind: boxSample})
-			}
-			bar.parts = append(bar.parts, barPart{own, part.Value})
-			if sum += part.Value; len(b.Parts) == 1 && interval.Low == nil {
-				interval = &part.Sample
-			}
+	for _, part := range b.Parts {
+		if part.Name != b.Name && drawn[part.Name] {
+			add(entry{name: part.Name, look: look{color: colorOf(part.Color)}, kind: boxSample})
 		}
-		bar.low, bar.high = sum, sum
-		if bar.runs = interval.Runs; interval.Shown() {
-			bar.low, bar.high = *interval.Low, *interval.High
-		}
-		if b.Published != nil && !slices.ContainsFunc(legend, isPublished) {
-			legend = append(legend, entry{doc.Published, rowLooks[2], true, markerSample})
-		}
-		if bar.note == "" {
-			bar.note = stats.Digits(sum)
-		}
-		if b.Group == "" {
-			p.groups = append(p.groups, rowGroup{rows: []lyingBar{bar}})
-		} else {
-			p.add(b.Group, bar)
-		}
+	}
+	if b.Published != nil {
+		add(entry{doc.Published, ofPaper, true, markerSample})
 	}
 	return legend
 }
 
-func isPublished(e entry) bool { return e.name == doc.Published }
-
-// end returns the value at which the bar ends.
-func (b *lyingBar) end(base float64) float64 {
-	for _, part := range b.parts {
-		base += part.value
+// intervalOf returns the runs and the interval that are shown for a bar.
+func intervalOf(b *doc.Bar) *doc.Sample {
+	if len(b.Parts) == 1 && b.Sample.Low == nil {
+		return &b.Parts[0].Sample
 	}
-	return base
+	return &b.Sample
 }
 
-// furthest returns the range of everything drawn for the bar, without its note.
-func (b *lyingBar) furthest(base float64) (low, high float64) {
-	end := b.end(base)
-	all := append([]float64{end, b.low, b.high}, b.runs...)
-	if b.published != nil {
-		all = append(all, *b.published)
+// furthest returns the range of everything drawn for a bar, without its note.
+func (p *rowPanel) furthest(b *doc.Bar) (low, high float64) {
+	s := intervalOf(b)
+	all := append([]float64{p.base + b.Value()}, s.Runs...)
+	if s.Shown() {
+		all = append(all, *s.Low, *s.High)
+	}
+	if b.Published != nil {
+		all = append(all, *b.Published)
 	}
 	return slices.Min(all), slices.Max(all)
 }
+
+func noteOf(b *doc.Bar) string { return cmp.Or(b.Note, stats.Digits(b.Value())) }
 
 // span sets an axis that holds all bars, intervals, levels and notes.
 func (p *rowPanel) span() {
@@ -227,16 +183,14 @@ func (p *rowPanel) span() {
 	left, right := vg.Length(0), vg.Length(0)
 	style := rowStyle()
 	style.Font.Size = rowNote
-	for _, g := range p.groups {
-		for i := range g.rows {
-			b := &g.rows[i]
-			low, high := b.furthest(p.base)
-			p.low, p.high = min(p.low, low), max(p.high, high)
-			if width := style.Width(b.note) + 8; b.end(p.base) < p.base {
-				left = max(left, width)
-			} else {
-				right = max(right, width)
-			}
+	for i := range p.bars {
+		b := &p.bars[i]
+		low, high := p.furthest(b)
+		p.low, p.high = min(p.low, low), max(p.high, high)
+		if width := style.Width(noteOf(b)) + 8; b.Value() < 0 {
+			left = max(left, width)
+		} else {
+			right = max(right, width)
 		}
 	}
 	room := p.high - p.low

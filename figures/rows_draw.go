@@ -6,6 +6,8 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
 func (p *rowPanel) size() (width, height vg.Length) {
@@ -13,8 +15,8 @@ func (p *rowPanel) size() (width, height vg.Length) {
 	if p.title != "" {
 		height += rowHead
 	}
-	for _, g := range p.groups {
-		height += rowBar*vg.Length(len(g.rows)) + rowGap
+	for _, bars := range p.groups() {
+		height += rowBar*vg.Length(len(bars)) + rowGap
 	}
 	return p.left() + p.width, height
 }
@@ -55,14 +57,14 @@ func (p *rowPanel) draw(c draw.Canvas) {
 	}
 	c.FillText(tick, vg.Point{X: c.Min.X + p.left() + p.width/2, Y: bottom - 26}, p.label)
 	y := top
-	for _, g := range p.groups {
-		size := rowBar * vg.Length(len(g.rows))
+	for _, bars := range p.groups() {
+		size := rowBar * vg.Length(len(bars))
 		y -= rowGap / 2
-		writeName(&c, g.name, c.Min.X, y-size/2, p.group)
-		for i := range g.rows {
+		writeName(&c, bars[0].Group, c.Min.X, y-size/2, p.group)
+		for i := range bars {
 			middle := y - rowBar*(vg.Length(i)+0.5)
-			writeName(&c, g.rows[i].name, c.Min.X+p.group, middle, p.name)
-			p.bar(&c, &g.rows[i], x, middle)
+			writeName(&c, bars[i].Name, c.Min.X+p.group, middle, p.name)
+			p.bar(&c, &bars[i], x, middle)
 		}
 		y -= size + rowGap/2
 	}
@@ -80,46 +82,47 @@ func writeName(c *draw.Canvas, name string, x, y, width vg.Length) {
 const thinnest = 0.5 // points
 
 // bar draws a bar at a height, its interval, and its note beyond both.
-func (p *rowPanel) bar(c *draw.Canvas, b *lyingBar, x func(float64) vg.Length, middle vg.Length) {
+func (p *rowPanel) bar(c *draw.Canvas, b *doc.Bar, x func(float64) vg.Length, middle vg.Length) {
 	sum := p.base
-	for _, part := range b.parts {
-		from, to := x(sum), x(sum+part.value)
-		sum += part.value
+	for _, part := range b.Parts {
+		from, to := x(sum), x(sum+part.Value)
+		sum += part.Value
 		if left, right := min(from, to), max(from, to); right-left >= thinnest {
-			drawBox(c, part.color, left, right, middle-rowBar/2+1.5, middle+rowBar/2-1.5)
+			drawBox(c, colorOf(part.Color), left, right, middle-rowBar/2+1.5, middle+rowBar/2-1.5)
 		}
 	}
-	if b.high > b.low {
-		line := draw.LineStyle{Color: color.Gray{0x30}, Width: 0.9}
-		c.StrokeLine2(line, x(b.low), middle, x(b.high), middle)
-		for _, end := range []vg.Length{x(b.low), x(b.high)} {
-			c.StrokeLine2(line, end, middle-2.5, end, middle+2.5)
-		}
+	interval := intervalOf(b)
+	if interval.Shown() {
+		line, low, high := draw.LineStyle{Color: color.Gray{0x30}, Width: 0.9}, x(*interval.Low),
+			x(*interval.High)
+		c.StrokeLine2(line, low, middle, high, middle)
+		c.StrokeLine2(line, low, middle-2.5, low, middle+2.5)
+		c.StrokeLine2(line, high, middle-2.5, high, middle+2.5)
 	}
-	for _, v := range b.runs {
+	for _, v := range interval.Runs {
 		drawDot(c, color.White, vg.Point{X: x(v), Y: middle}, runRadius+1)
 		drawDot(c, color.Black, vg.Point{X: x(v), Y: middle}, runRadius)
 	}
-	if b.published != nil {
-		drawMarker(c, rowLooks[2], vg.Point{X: x(*b.published), Y: middle}, markerRadius, true)
+	if b.Published != nil {
+		drawMarker(c, ofPaper, vg.Point{X: x(*b.Published), Y: middle}, markerRadius, true)
 	}
 	style := rowStyle()
 	style.Font.Size = rowNote
-	low, high := b.furthest(p.base)
+	low, high := p.furthest(b)
 	at := x(high) + 5
-	if b.published != nil {
+	if b.Published != nil {
 		at += markerRadius
 	}
 	if sum < p.base {
 		style.XAlign, at = text.XRight, x(low)-5
 	}
-	from, to := at-1, at+style.Width(b.note)
+	from, to := at-1, at+style.Width(noteOf(b))
 	if style.XAlign == text.XRight {
-		from, to = at-style.Width(b.note), at+1
+		from, to = at-style.Width(noteOf(b)), at+1
 	}
 	c.FillPolygon(color.White, []vg.Point{{X: from, Y: middle - 5}, {X: to, Y: middle - 5},
 		{X: to, Y: middle + 6}, {X: from, Y: middle + 6}}) // lines end at it
-	c.FillText(style, vg.Point{X: at, Y: middle}, b.note)
+	c.FillText(style, vg.Point{X: at, Y: middle}, noteOf(b))
 }
 
 // drawBox draws a filled rectangle with a border.

@@ -14,9 +14,9 @@ func TestEffectsAreOfThePossible(t *testing.T) {
 	for label, want := range map[string]float64{"hits in HBM (%)": 100, "goodput (requests/s)": 126} {
 		panels, _ := rowsOf([]*doc.Chart{{Kind: doc.Effects, Y: label, Base: 90,
 			Effects: []doc.Effect{{Value: 95, Low: &low, High: &high}}}})
-		bar := panels[0].(*rowPanel).groups[0].rows[0]
-		if bar.low != 0 || math.Abs(bar.high-want) > 1e-9 {
-			t.Errorf("%s: interval %g to %g, want 0 to %g", label, bar.low, bar.high, want)
+		bar := &panels[0].(*rowPanel).bars[0]
+		if *bar.Low != 0 || math.Abs(*bar.High-want) > 1e-9 {
+			t.Errorf("%s: interval %g to %g, want 0 to %g", label, *bar.Low, *bar.High, want)
 		}
 	}
 }
@@ -48,20 +48,20 @@ func barsOf(value float64, high *float64) []doc.Bar {
 		Sample: doc.Sample{Low: new(0.0), High: high}}}}}
 }
 
-// Parts of a name have one colour.
+// The legend has each part once, in its colour.
 func TestPartsOfRows(t *testing.T) {
 	bars := []doc.Bar{
 		{Name: "a", Parts: []doc.Part{{Name: "x", Color: "#0072b2", Value: 1},
 			{Name: "y", Color: "no colour", Value: 2}}},
-		{Name: "b", Parts: []doc.Part{{Name: "x", Color: "#ffffff", Value: 3}}}}
+		{Name: "b", Parts: []doc.Part{{Name: "x", Color: "#0072b2", Value: 3}, {Name: "b", Value: 1}}}}
 	panels, legend := rowsOf([]*doc.Chart{{Kind: doc.Bars, Bars: bars}})
 	if len(legend) != 2 || legend[0].look.color != colorOf("#0072b2") ||
 		legend[1].look.color != colorOf("") {
 		t.Errorf("the legend is %+v", legend)
 	}
-	rows := panels[0].(*rowPanel).groups
-	if end := rows[0].rows[0].end(0); end != 3 || rows[0].rows[0].note != "3.00" ||
-		rows[1].rows[0].parts[0].color != legend[0].look.color {
-		t.Errorf("the bars are %+v", rows)
+	p := panels[0].(*rowPanel)
+	if _, high := p.furthest(&p.bars[0]); high != 3 || noteOf(&p.bars[0]) != "3.00" ||
+		len(p.groups()) != 2 {
+		t.Errorf("the bars are %+v", p.bars)
 	}
 }
