@@ -5,7 +5,6 @@ import (
 
 	"gonum.org/v1/plot"
 
-	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
@@ -13,35 +12,6 @@ import (
 type axis struct {
 	low, high float64
 	log       bool
-}
-
-// across returns the x axis of a line chart.
-func across(c *doc.Chart) axis {
-	if len(c.XEnds) == 2 {
-		return axis{c.XEnds[0], c.XEnds[1], c.LogX}
-	}
-	low, high, bare := math.Inf(1), math.Inf(-1), false
-	for i := range c.Lines {
-		bare = bare || c.Lines[i].Bare
-		for _, p := range c.Lines[i].Points {
-			low, high = min(low, p.X), max(high, p.X)
-		}
-	}
-	switch pad := 0.06 * (high - low); {
-	case low > high: // no point
-		return axis{0, 1, false}
-	case c.LogX && low > 0:
-		beyond := math.Max(math.Pow(high/low, 0.06), 1.1)
-		return axis{low / beyond, high * beyond, true}
-	case bare:
-		pad = max(pad/3, 1e-9)
-		return axis{low - pad, high + pad, false}
-	case pad == 0:
-		pad = max(0.1*high, 0.01)
-		return axis{low - pad, high + pad, false}
-	default:
-		return axis{low - pad, high + pad, false}
-	}
 }
 
 // of scales a value.

@@ -40,7 +40,7 @@ type panel struct {
 // newPlot sets up one line chart.
 func newPlot(c *doc.Chart, looks map[string]look) *plot.Plot {
 	doc.Fit(c)
-	x := across(c)
+	x := axis{c.XEnds[0], c.XEnds[1], c.LogX}
 	p := &panel{c, x, axis{c.YEnds[0], c.YEnds[1], c.LogY}, looks}
 	plt := plot.New()
 	plt.Title.Text = c.Title

@@ -23,23 +23,27 @@ const (
 	numbersAbove = 1.15
 )
 
-// Fit gives line charts one common y axis, unless they have ends already. The axis stays linear
-// where a logarithmic one does not help. Collapsed points lie above it.
+// Fit gives line charts one common y axis and each an x axis, unless they have ends already. The y
+// axis stays linear where a logarithmic one does not help. Collapsed points lie above it.
 func Fit(charts ...*Chart) {
 	var all []Point
 	var levels []float64
+	given := false
 	for _, c := range charts {
-		if c.Kind != Lines && c.Kind != "" || len(c.YEnds) == 2 {
+		if c.Kind != Lines && c.Kind != "" {
 			return
 		}
+		given = given || len(c.YEnds) == 2
 		levels, all = append(levels, c.Levels...), append(all, c.points()...)
 	}
 	ends, log := ends(all, levels, charts[0].LogX, charts[0].LogY)
 	for _, c := range charts {
-		if c.LogX && c.LogY && len(c.XEnds) == 0 && len(all) > 0 {
+		if len(c.XEnds) == 0 {
 			c.XEnds, c.LogX = c.across()
 		}
-		c.YEnds, c.LogY = ends, log
+		if !given {
+			c.YEnds, c.LogY = ends, log
+		}
 	}
 }
 
@@ -51,13 +55,30 @@ func (c *Chart) points() (all []Point) {
 	return all
 }
 
-// across returns a logarithmic x axis, or a linear one if values are close together.
-func (c *Chart) across() ([]float64, bool) {
-	low, high := math.Inf(1), math.Inf(-1)
-	for _, p := range c.points() {
-		low, high = min(low, p.X), max(high, p.X)
+// across returns the x axis, which is logarithmic if asked for and useful.
+func (c *Chart) across() (ends []float64, log bool) {
+	low, high, bare := math.Inf(1), math.Inf(-1), false
+	for i := range c.Lines {
+		bare = bare || c.Lines[i].Bare
+		for _, p := range c.Lines[i].Points {
+			low, high = min(low, p.X), max(high, p.X)
+		}
 	}
-	return wide(low, high)
+	pad := 0.06 * (high - low)
+	switch {
+	case low > high: // no point
+		return []float64{0, 1}, false
+	case c.LogX && c.LogY:
+		return wide(low, high)
+	case c.LogX && low > 0:
+		beyond := max(math.Pow(high/low, 0.06), 1.1)
+		return []float64{low / beyond, high * beyond}, true
+	case bare:
+		pad = max(pad/3, 1e-9)
+	case pad == 0:
+		pad = max(0.1*high, 0.01)
+	}
+	return []float64{low - pad, high + pad}, false
 }
 
 func ends(all []Point, levels []float64, logX, log bool) ([]float64, bool) {
