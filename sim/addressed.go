@@ -54,13 +54,13 @@ type Table struct {
 // decode and KV head attends to, and their slots. Every head is simulated.
 type addressed struct {
 	counted
-	rows   []Row
-	gone   []Dropped // since the last step
-	tables []Table
-	lists  []*layerLists // by layer
-	choice Lists         // selection of one layer, written by the device
-	opened *layerLists   // lists of the layer that is being selected; nil: not opened
-	sel    kv.Selection  // scratch
+	rows    []Row
+	gone    []Dropped // since the last step
+	tables  []Table
+	lists   []*layerLists // by layer
+	choice  Lists         // selection of one layer, written by the device
+	opened  *layerLists   // lists of the layer that is being selected; nil: not opened
+	scratch kv.Selection
 }
 
 // checkAddressed returns an error for settings that a device that computes does not support.
@@ -130,7 +130,7 @@ func (p *addressed) dropped() []Dropped { return p.gone }
 // score makes a selecting device write its selection to lists and uses it as the decodes'
 // selections, unless only the device needs it.
 func (p *addressed) score(layer int, w *Work) error {
-	if p.cache != nil && p.fixed && w.Decodes > 0 {
+	if p.cache != nil && p.sel.fixed && w.Decodes > 0 {
 		p.opened = p.openLists(layer, false)
 		w.Ahead = &p.opened.Lists
 	}
@@ -164,7 +164,7 @@ func (p *addressed) choose(layer, i int) error {
 	if r.grid < 0 {
 		return nil // every block
 	}
-	n := p.candidates(r)
+	n := p.sel.candidates(r)
 	in := make([]uint64, (n+63)/64)
 	for h := range heads {
 		unit := i*heads + h
@@ -212,7 +212,7 @@ func (p *addressed) access(at *kv.Layer, dense bool) (int64, error) {
 		changed := false
 		for g := from; g < to; g++ {
 			sel := &sels[g-from]
-			p.selection(r, g, dense, sel)
+			p.sel.of(r, g, dense, sel)
 			changed = p.write(l, i, g, sel) || changed
 		}
 		p.cache.AccessPart(part, sels[:to-from])

@@ -45,7 +45,7 @@ func (s *Server) checkPrefixes() error {
 	case !s.Spec.Offload.On || !s.Spec.Sparse():
 		return errors.New("sim: only sparse attention with offloading selects blocks of a prefix; set " +
 			"prefix_cache.attend = \"dense\"")
-	case s.external() || s.Addressed || s.RecordTo != nil || s.Trace != nil:
+	case s.DeviceSelects || s.Recording != nil || s.Addressed || s.RecordTo != nil || s.Trace != nil:
 		return errors.New("sim: prefills select from a prefix where selections are drawn from the " +
 			"score process, neither recorded nor computed; set prefix_cache.attend = \"dense\"")
 	case s.Spec.SparsePrefill():
@@ -117,7 +117,7 @@ func (s *Server) keysOf(r *request, blocks int) []uint64 {
 // selectPrefix makes the groups of a prefill select from its prefix for this step's chunk.
 func (s *Server) selectPrefix(r *request) error {
 	s.step.seqs = append(s.step.seqs, r.seq)
-	return s.decide(r, max(0, s.hitBlocks(r.Request)-s.Spec.Selection.SinkBlocks))
+	return s.sel.among(r, max(0, s.hitBlocks(r.Request)-s.Spec.Selection.SinkBlocks))
 }
 
 // prefixSelection sets sel to what group g of the sample selects from a prefix, plus all later
@@ -127,7 +127,7 @@ func (s *Server) prefixSelection(r *request, g int, dense bool, sel *kv.Selectio
 	if sel.All {
 		return
 	}
-	s.pick(r, g, sel)
+	s.sel.pick(r, g, sel)
 	sel.Sinks, sel.Tail = s.Spec.Selection.SinkBlocks, s.hitBlocks(r.Request)
 	sel.Next = sel.Next[:sel.Used]
 	sel.Follows, sel.Added, sel.Came, sel.Dropped, sel.History = false, nil, nil, nil, nil
@@ -142,7 +142,7 @@ func (s *Server) accessPrefixes(l *kv.Layer) {
 		}
 		r := s.requests[seg.Req]
 		for g := l.From; g < l.To; g++ {
-			s.prefixSelection(r, g, s.dense(l.Number), &s.step.sel)
+			s.prefixSelection(r, g, s.sel.dense(l.Number), &s.step.sel)
 			s.cache.Access(r.seq, g, &s.step.sel)
 		}
 	}
@@ -151,7 +151,7 @@ func (s *Server) accessPrefixes(l *kv.Layer) {
 // span returns the attention span of a prefill in a layer.
 func (s *Server) span(seg *sched.Segment, layer int) Span {
 	span := Span{Query: seg.Tokens(), Prefix: seg.TokenFrom}
-	if s.selectsPrefix(seg.Req) && !s.dense(layer) {
+	if s.selectsPrefix(seg.Req) && !s.sel.dense(layer) {
 		span.Prefix += s.attendedPrefix(s.requests[seg.Req], layer) - seg.Req.Hit
 	}
 	return span
@@ -163,12 +163,12 @@ func (s *Server) attendedPrefix(r *request, layer int) int {
 	if r.grid < 0 {
 		return r.Hit
 	}
-	if s.fixed {
+	if s.sel.fixed {
 		return min(r.Hit, (s.Spec.Selection.SinkBlocks+Candidates(&s.Spec))*s.Geometry.BlockTokens)
 	}
 	heads, n := s.Geometry.KVHeads, 0
 	for h := range heads {
-		n += s.Spec.Selection.SinkBlocks + s.used(r, layer*heads+h)
+		n += s.Spec.Selection.SinkBlocks + s.sel.attends(r, layer*heads+h)
 	}
 	return min(r.Hit, n*s.Geometry.BlockTokens/heads)
 }
@@ -210,7 +210,7 @@ func (s *Server) prefixLoads(layer int) (n int64) {
 			if s.sched.Planner().Segmented() {
 				n += blocks
 			}
-		case !s.dense(layer):
+		case !s.sel.dense(layer):
 			n += (blocks*s.Geometry.MetaBytes + s.Geometry.BlockBytes - 1) / s.Geometry.BlockBytes
 		}
 	}
@@ -226,11 +226,11 @@ func (s *Server) prefixSet(r *sched.Request, all bool) int64 {
 	blocks := s.hitBlocks(r)
 	if s.Spec.Selection.DenseLayers == 0 {
 		kept := min(blocks, s.Spec.Selection.SinkBlocks)
-		blocks = kept + s.policy.AtOnce(blocks-kept)
+		blocks = kept + s.sel.policy.AtOnce(blocks-kept)
 	}
 	need := int64(math.Ceil(float64(blocks)*s.cache.AtOnce())) * s.Geometry.BlockBytes
 	if all {
-		need = max(need, s.selectedBytes(r.Hit))
+		need = max(need, s.sel.bytes(r.Hit))
 	}
 	return need
 }

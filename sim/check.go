@@ -142,14 +142,3 @@ func (s *Server) checkBatch() error {
 	}
 	return nil
 }
-
-// selectedBytes returns the bytes that one decode step selects over the whole model.
-func (s *Server) selectedBytes(context int) int64 {
-	blocks := s.Geometry.Blocks(context)
-	if !s.Spec.Sparse() {
-		return int64(blocks*s.Model.Layers) * s.layerOfBlocks()
-	}
-	dense := min(s.Spec.Selection.DenseLayers, s.Model.Layers)
-	sparse := s.Model.Layers - dense
-	return int64(blocks*dense+min(blocks, s.budget)*sparse) * s.layerOfBlocks()
-}

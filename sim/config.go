@@ -82,11 +82,11 @@ type Config struct {
 func SelectedBlocks(spec *Spec) int { return max(1, spec.Selection.BudgetTokens/spec.BlockTokens) }
 
 // microbatch returns the number of blocks per iteration, or 0 if attention is not progressive.
-func (s *Server) microbatch() int {
-	if !s.Spec.Progressive() {
+func (c *Config) microbatch() int {
+	if !c.Spec.Progressive() {
 		return 0
 	}
-	return s.Spec.Selection.Microbatch
+	return c.Spec.Selection.Microbatch
 }
 
 // Candidates returns the number of blocks that a group's policy selects in addition to sinks and

@@ -98,10 +98,10 @@ func (s *Server) SelectedNow() int64 {
 			for h := range s.Geometry.KVHeads {
 				selected := blocks
 				if layer >= s.Spec.Selection.DenseLayers &&
-					hit > s.Spec.Selection.SinkBlocks+s.policy.Limit() {
+					hit > s.Spec.Selection.SinkBlocks+s.sel.policy.Limit() {
 					used := Candidates(&s.Spec)
-					if !s.fixed {
-						used = s.used(r, layer*s.Geometry.KVHeads+h)
+					if !s.sel.fixed {
+						used = s.sel.attends(r, layer*s.Geometry.KVHeads+h)
 					}
 					selected = s.Spec.Selection.SinkBlocks + used + blocks - hit
 				}
@@ -113,12 +113,12 @@ func (s *Server) SelectedNow() int64 {
 }
 
 func (s *Server) selectedNow() int64 {
-	if s.Spec.Sparse() && !s.fixed {
+	if s.Spec.Sparse() && !s.sel.fixed {
 		return s.selectedByLibrary()
 	}
 	var bytes int64
 	for _, r := range s.batch.Decodes {
-		bytes += s.selectedBytes(r.Context())
+		bytes += s.sel.bytes(r.Context())
 	}
 	return bytes / s.Geometry.BlockBytes
 }
@@ -129,17 +129,17 @@ func (s *Server) CheckScores() (selections int, err error) {
 	if !s.busy {
 		return 0, nil
 	}
-	score := s.blockScores()
+	score := s.sel.scores()
 	for _, r := range s.step.decodes {
 		if r.grid < 0 {
 			continue
 		}
-		for g, group := range s.groups {
+		for g, group := range s.sel.sample.Groups {
 			if int(group)/s.Geometry.KVHeads < s.Spec.Selection.DenseLayers {
 				continue
 			}
 			var sel kv.Selection
-			s.selection(r, g, false, &sel)
+			s.sel.of(r, g, false, &sel)
 			in := map[uint16]bool{}
 			least := float32(math.Inf(1))
 			for _, b := range sel.Next {

@@ -8,12 +8,9 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// external reports whether selections come from the device or a recording.
-func (s *Server) external() bool { return s.DeviceSelects || s.Recording != nil }
-
-// checkSelections returns an error for a source of selections that the system does not support.
-func (s *Server) checkSelections(rate float64) error {
-	spec := &s.Spec
+// check returns an error for a source of selections that the system does not support.
+func (s *selection) check() error {
+	spec, rate, external := &s.Spec, s.sample.Rate, s.DeviceSelects || s.Recording != nil
 	if s.DeviceSelects && (!s.Addressed || s.Recording != nil) {
 		return errors.New("sim: only a device that computes can select, and not together with a " +
 			"recording of selections")
@@ -23,17 +20,17 @@ func (s *Server) checkSelections(rate float64) error {
 			"simulation.heads = " +
 			"\"full\"")
 	}
-	if spec.Offload.On && spec.Offload.Eviction == kv.ByScore && (s.external() || !spec.Sparse()) {
+	if spec.Offload.On && spec.Offload.Eviction == kv.ByScore && (external || !spec.Sparse()) {
 		return errors.New("sim: nothing scores the blocks where attention is full, and a recording or " +
 			"a device that selects has no scores; use another offload.eviction than \"score\"")
 	}
 	if !spec.Sparse() {
-		if s.external() || s.RecordTo != nil {
+		if external || s.RecordTo != nil {
 			return errors.New("sim: only sparse attention selects; set selection.on = true")
 		}
 		return nil
 	}
-	byKVHead := s.Addressed || s.external() || s.RecordTo != nil ||
+	byKVHead := s.Addressed || external || s.RecordTo != nil ||
 		spec.Offload.Eviction == kv.ByScore
 	if s.apart && byKVHead {
 		return errors.New("sim: a device that computes, a recording and offload.eviction = \"score\" " +
@@ -43,8 +40,7 @@ func (s *Server) checkSelections(rate float64) error {
 		return fmt.Errorf("sim: a device selects a fixed number of blocks, %s does not; use one of the "+
 			"top-k algorithms as selection.policy", spec.Selection.Policy)
 	}
-	fixed := spec.Selection.SinkBlocks + spec.Selection.RecentBlocks
-	if s.external() && spec.Selection.BudgetTokens/spec.BlockTokens <= fixed {
+	if external && spec.Selection.BudgetTokens/spec.BlockTokens <= s.kept() {
 		return errors.New("sim: the budget has no blocks to choose after sinks and window; raise " +
 			"selection.budget_tokens")
 	}
@@ -111,46 +107,4 @@ func threshold(s *dsa.Shape) string {
 	return fmt.Sprintf("selection.epsilon = %g, selection.pipelined = %v, selection.stop = %q",
 		s.Epsilon,
 		s.Pipelined, stop)
-}
-
-// prepareChoice prepares a decode for the device's selection, or replays the step of a recording.
-func (s *Server) prepareChoice(r *request, candidates int) (err error) {
-	if r.grid = -1; candidates <= s.policy.Limit() {
-		return nil // all blocks are selected
-	}
-	r.grid = 0
-	if s.Recording == nil {
-		if r.latest == nil {
-			r.latest = dsa.NewLatest(len(s.counted))
-		}
-		return nil
-	}
-	if r.replay == nil {
-		if r.replay, err = s.Recording.Replay(r.ID, r.prompt, r.Output, s.counted); err != nil {
-			return fmt.Errorf("selection.recording: %w", err)
-		}
-		r.latest = r.replay.Latest
-	}
-	if err = r.replay.Step(r.Generated, candidates); err != nil {
-		return fmt.Errorf("selection.recording: %w", err)
-	}
-	return nil
-}
-
-// record records the selections of the layer's decodes, except where all blocks are selected.
-func (s *Server) record(layer int) {
-	heads, sel := s.Geometry.KVHeads, &kv.Selection{}
-	for _, r := range s.step.decodes {
-		if r.grid < 0 {
-			continue
-		}
-		if layer == s.Spec.Selection.DenseLayers {
-			s.RecordTo.Step(r.ID, r.Generated)
-		}
-		for h := range heads {
-			s.selection(r, layer*heads+h, false, sel)
-			s.RecordTo.Add(r.ID, dsa.Picks{Next: sel.Next, Used: sel.Used, Added: sel.Added,
-				Came: sel.Came, Dropped: sel.Dropped}, sel.Follows)
-		}
-	}
 }

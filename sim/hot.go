@@ -86,7 +86,7 @@ func (s *Server) newHot() (*hotBuffers, error) {
 // chooseHot adds a decode's selected blocks and its buffer misses to the step.
 func (s *Server) chooseHot(r *request) {
 	h, blocks := s.hot, s.Geometry.Blocks(r.Context())
-	h.selections += int64(min(blocks, s.budget) * len(s.groups))
+	h.selections += int64(min(blocks, s.sel.budget) * len(s.sel.sample.Groups))
 	if h.memory.Buffered(&r.Grant) {
 		h.swapped++
 	}
@@ -145,7 +145,7 @@ func (s *Server) moveHot(layer int) error {
 
 // scaled extrapolates a count over the sampled groups to the whole model.
 func (s *Server) scaled(n int64) int64 {
-	return n * int64(s.Geometry.Groups()) / int64(len(s.groups))
+	return n * int64(s.Geometry.Groups()) / int64(len(s.sel.sample.Groups))
 }
 
 // finishHot records the counts of a step.

@@ -44,13 +44,13 @@ func (s *Server) layers(layer, n int) error {
 		runs, blocks := s.digestsIn(layer)
 		w.Digests, w.DigestTokens = runs, int64(blocks)*int64(s.Geometry.BlockTokens)
 	}
-	dense := s.dense(layer)
+	dense := s.sel.dense(layer)
 	w.BoundedTokens = st.bounded
 	if w.DecodeTokens, w.RereadTokens = st.contexts, st.reread; !dense {
 		w.Sparse, w.DecodeTokens, w.ScoredBlocks = true, st.selected, st.scored
 		w.RereadTokens = 0
-		if !s.fixed {
-			s.attended(layer)
+		if !s.sel.fixed {
+			s.sel.attended(st, layer)
 		}
 	}
 	if s.hot != nil {
@@ -69,7 +69,7 @@ func (s *Server) layers(layer, n int) error {
 			return err
 		}
 		if s.RecordTo != nil {
-			s.record(layer)
+			s.sel.record(st.decodes, layer)
 		}
 	}
 	switch {
@@ -186,10 +186,5 @@ func (s *Server) writePrefills(l *kv.Layer) {
 // to load over its groups.
 func (s *Server) access(l *kv.Layer) (int64, error) {
 	s.accessPrefixes(l)
-	return s.path.access(l, s.dense(l.Number))
-}
-
-// dense reports whether decodes of a layer attend to every block.
-func (s *Server) dense(layer int) bool {
-	return !s.Spec.Sparse() || layer < s.Spec.Selection.DenseLayers
+	return s.path.access(l, s.sel.dense(l.Number))
 }

@@ -19,8 +19,8 @@ func (l *hbmLimit) Available() int64 {
 }
 
 // layerOfBlocks returns the size in bytes of one block of every KV head in a layer.
-func (s *Server) layerOfBlocks() int64 {
-	return int64(s.Geometry.KVHeads) * s.Geometry.BlockBytes
+func (c *Config) layerOfBlocks() int64 {
+	return int64(c.Geometry.KVHeads) * c.Geometry.BlockBytes
 }
 
 // allBlocks returns the HBM in bytes for n blocks of every group.
@@ -34,7 +34,7 @@ func (s *Server) selectedAtOnce(context int) int64 {
 	blocks := s.Geometry.Blocks(context)
 	if s.Spec.Sparse() && s.Spec.Selection.DenseLayers == 0 {
 		kept := min(blocks, s.Spec.Selection.SinkBlocks+s.Spec.Selection.RecentBlocks)
-		blocks = kept + s.policy.AtOnce(blocks-kept)
+		blocks = kept + s.sel.policy.AtOnce(blocks-kept)
 	}
 	return int64(math.Ceil(float64(blocks)*s.cache.AtOnce())) * s.Geometry.BlockBytes
 }
@@ -73,16 +73,16 @@ func (l *hbmLimit) Decode(sr *sched.Request) int64 {
 // bound: a step may select more than the previous one, and this is not predicted.
 func (s *Server) workingSet(r *request) int64 {
 	set := s.cache.WorkingSet(r.seq)
-	if s.apart {
-		set = max(set, s.selectedBytes(r.Context()))
+	if s.sel.apart {
+		set = max(set, s.sel.bytes(r.Context()))
 	}
-	if s.Spec.Sparse() && !s.fixed && r.steps > 0 {
+	if s.Spec.Sparse() && !s.sel.fixed && r.steps > 0 {
 		dense := int64(s.Geometry.Blocks(r.Context())*min(s.Spec.Selection.DenseLayers,
 			s.Model.Layers)) *
 			s.layerOfBlocks()
 		return max(set, dense+r.selected*s.Geometry.BlockBytes)
 	}
-	return max(set, s.selectedBytes(r.Context()))
+	return max(set, s.sel.bytes(r.Context()))
 }
 
 // Prefill returns the additional HBM of a prefill: all layers of all chunks so far and the blocks

@@ -128,16 +128,16 @@ func (p *addressed) stride(layer int, dense bool) int {
 // most returns the largest number of candidates of any KV head in the layer. It includes prefetched
 // blocks if the lists name them.
 func (p *addressed) most(r *request, layer int) int {
-	if p.fixed {
+	if p.sel.fixed {
 		return Candidates(&p.Spec)
 	}
 	n := 0
 	for h := range p.Geometry.KVHeads {
-		p.selection(r, layer*p.Geometry.KVHeads+h, false, &p.sel)
+		p.sel.of(r, layer*p.Geometry.KVHeads+h, false, &p.scratch)
 		if p.Spec.GPULookup() {
-			n = max(n, len(p.sel.Next))
+			n = max(n, len(p.scratch.Next))
 		}
-		n = max(n, p.sel.Used)
+		n = max(n, p.scratch.Used)
 	}
 	return n
 }
@@ -220,7 +220,7 @@ func (p *addressed) listAll(layer int, dense bool) {
 		var sel kv.Selection
 		changed := false
 		for g := layer * heads; g < (layer+1)*heads; g++ {
-			p.selection(p.step.decodes[i], g, dense, &sel)
+			p.sel.of(p.step.decodes[i], g, dense, &sel)
 			changed = p.write(l, i, g, &sel) || changed
 		}
 		l.changes[i] = changed

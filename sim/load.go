@@ -46,7 +46,7 @@ func (s *Server) decodeBytes(context int) int64 {
 	if s.cache == nil {
 		return int64(s.Geometry.Blocks(context)*s.Model.Layers) * s.layerOfBlocks()
 	}
-	return s.selectedBytes(context)
+	return s.sel.bytes(context)
 }
 
 // weigh updates a replica's load after a request has changed.

@@ -46,11 +46,12 @@ func (p counted) drop(*request, bool)                      {}
 func (p counted) dropped() []Dropped                       { return nil }
 
 func (p counted) access(l *kv.Layer, dense bool) (int64, error) {
-	var sel kv.Selection
+	sel := &p.step.sel
+	*sel = kv.Selection{}
 	for _, r := range p.step.decodes {
 		for g := l.From; g < l.To; g++ {
-			p.selection(r, g, dense, &sel)
-			p.cache.Access(r.seq, g, &sel)
+			p.sel.of(r, g, dense, sel)
+			p.cache.Access(r.seq, g, sel)
 		}
 	}
 	return p.cache.Fill(l)

@@ -158,14 +158,13 @@ func (s *Server) prepareDecode(r *request) error {
 	}
 	st.bounded += int64(min(context, s.Model.BoundTokens))
 	if s.Spec.Sparse() {
-		if s.fixed {
-			st.selected += s.selectedTokens(context)
+		if s.sel.fixed {
+			st.selected += s.sel.tokens(context)
 		}
 		st.scored += int64(context / s.Geometry.BlockTokens)
 	}
-	if s.Spec.Sparse() && (s.cache != nil || s.hot != nil || !s.fixed || s.Addressed ||
-		s.RecordTo != nil || s.RecallProxy) {
-		if err := s.prepareSelections(r); err != nil {
+	if s.sel.named {
+		if err := s.sel.advance(r); err != nil {
 			return err
 		}
 	}
@@ -193,15 +192,4 @@ func (s *Server) prepareDecode(r *request) error {
 		}
 	}
 	return nil
-}
-
-// selectedTokens returns the number of tokens that one head reads: the whole context, or the budget
-// with a partly filled open block.
-func (s *Server) selectedTokens(context int) int64 {
-	blocks := s.Geometry.Blocks(context)
-	if blocks <= s.budget {
-		return int64(context)
-	}
-	open := context - (blocks-1)*s.Geometry.BlockTokens
-	return int64((s.budget-1)*s.Geometry.BlockTokens + open)
 }

@@ -35,50 +35,6 @@ func (h *recalled) token(held, missed2 float64) {
 	h.missed2 += missed2
 }
 
-// recall adds the attention share of r's current step.
-func (s *Server) recall(r *request) {
-	h := &r.recalled
-	if r.grid < 0 {
-		h.token(1, 0)
-		return
-	}
-	if s.layered {
-		s.recallLayers(r)
-		return
-	}
-	if r.grid != r.lastGrid || len(h.rows) == 0 {
-		h.rows = h.rows[:0]
-		for _, c := range r.cursors {
-			h.rows = append(h.rows, s.Library.Recall(c, r.grid))
-		}
-	}
-	sum, missed2 := 0.0, 0.0
-	for g, row := range h.rows {
-		held := dsa.Recall{Share: 1}
-		if int(s.counted[g]) >= s.Spec.Selection.DenseLayers*s.Geometry.KVHeads {
-			held = row[(int(r.cursors[g].Phase)+r.steps)%len(row)]
-		}
-		sum += float64(held.Share)
-		missed2 += float64(held.Missed2)
-	}
-	h.token(sum/float64(len(h.rows)), missed2/float64(len(h.rows)))
-}
-
-// recallLayers is recall for policies that decide for all heads of a layer together.
-func (s *Server) recallLayers(r *request) {
-	heads := s.Geometry.KVHeads
-	sum, missed2 := float64(s.Spec.Selection.DenseLayers*heads), 0.0
-	for _, layer := range r.layers {
-		for h := range heads {
-			held := layer.Recall(h)
-			sum += float64(held.Share)
-			missed2 += float64(held.Missed2)
-		}
-	}
-	groups := float64(s.Geometry.Groups())
-	r.recalled.token(sum/groups, missed2/groups)
-}
-
 // recalls accumulates the results of requests.
 type recalls struct {
 	requests, tokens   int64

@@ -2,78 +2,58 @@ package sim
 
 // attended sums the blocks that a layer's decodes attend to if scores decide the selection size.
 // Sizes are known for every head, even if the cache does not simulate its blocks.
-func (s *Server) attended(layer int) {
-	st := &s.step
-	w, heads, size := &st.work, s.Geometry.KVHeads, int64(s.Geometry.BlockTokens)
-	st.ends, st.lasts = st.ends[:0], st.lasts[:0]
+func (s *selection) attended(st *stepState, layer int) {
+	heads, size := s.Geometry.KVHeads, int64(s.Geometry.BlockTokens)
+	s.ends, s.lasts = s.ends[:0], s.lasts[:0]
 	var blocks, spare int64 // blocks attended to; empty token positions of open blocks
 	for _, r := range st.decodes {
 		all := s.Geometry.Blocks(r.Context())
-		kept := min(all, s.Spec.Selection.SinkBlocks+s.Spec.Selection.RecentBlocks)
+		kept := min(all, s.kept())
 		if layer == s.Spec.Selection.DenseLayers {
 			r.selected = 0
 		}
-		alike := 1 // heads with the same selection size
-		if s.layered {
-			alike = heads
-		}
+		alike := s.alike()
 		for h := 0; h < heads; h += alike {
-			n := kept + s.used(r, layer*heads+h)
+			n := kept + s.attends(r, layer*heads+h)
 			blocks += int64(n) * int64(alike)
 			r.selected += int64(n) * int64(alike)
 			s.endsAfter(n, int64(alike))
 		}
 		spare += int64(all)*size - int64(r.Context())
 	}
-	w.DecodeTokens = blocks*size/int64(heads) - spare
-	s.spreadTokens(spare)
-}
-
-// used returns the number of candidates that a counted group attends to.
-func (s *Server) used(r *request, g int) int {
-	switch {
-	case r.grid < 0:
-		return s.candidates(r)
-	case s.external():
-		row, _ := r.latest.Picks(g)
-		return row.Used
-	case s.layered:
-		return r.used[g/s.Geometry.KVHeads-s.Spec.Selection.DenseLayers]
-	}
-	st := r.cycles[g]
-	return st.Used((int(r.cursors[g].Phase) + r.steps) % st.Steps)
+	st.work.DecodeTokens = blocks*size/int64(heads) - spare
+	st.rec.Rounds += int64(len(s.ends))
+	s.spreadTokens(&st.work, spare)
 }
 
 // endsAfter records that the given number of heads attend to n blocks each. It adds them to the
 // round of their last block.
-func (s *Server) endsAfter(blocks int, heads int64) {
-	m, st := s.microbatch(), &s.step
+func (s *selection) endsAfter(blocks int, heads int64) {
+	m := s.microbatch()
 	if m == 0 {
 		return
 	}
 	last := (blocks - 1) / m
-	for len(st.ends) <= last {
-		st.ends, st.lasts = append(st.ends, 0), append(st.lasts, 0)
+	for len(s.ends) <= last {
+		s.ends, s.lasts = append(s.ends, 0), append(s.lasts, 0)
 	}
-	st.ends[last] += heads
-	st.lasts[last] += heads * int64(blocks-last*m)
+	s.ends[last] += heads
+	s.lasts[last] += heads * int64(blocks-last*m)
 }
 
 // spreadTokens computes the layer's rounds from the heads that end in each round. Other heads
 // attend to a whole microbatch, ending heads to their remaining blocks. The open block belongs to
 // the first round and is partly filled. A round has at least one token, because zero would mean no
 // attention.
-func (s *Server) spreadTokens(spare int64) {
-	st, w := &s.step, &s.step.work
+func (s *selection) spreadTokens(w *Work, spare int64) {
 	going, heads := int64(0), int64(s.Geometry.KVHeads)
-	for len(w.Rounds) < len(st.ends) {
+	for len(w.Rounds) < len(s.ends) {
 		w.Rounds = append(w.Rounds, Round{})
 	}
-	st.rec.Rounds += int64(len(st.ends))
-	for i := len(st.ends) - 1; i >= 0; i-- {
-		blocks := going*int64(s.Spec.Selection.Microbatch) + st.lasts[i]
+	for i := len(s.ends) - 1; i >= 0; i-- {
+		blocks := going*int64(s.Spec.Selection.Microbatch) + s.lasts[i]
 		w.Rounds[i] = Round{Tokens: max(1, blocks*int64(s.Geometry.BlockTokens)/heads)}
-		going += st.ends[i]
+		going += s.ends[i]
 	}
 	if len(w.Rounds) > 0 {
 		w.Rounds[0].Tokens = max(1, w.Rounds[0].Tokens-spare)

@@ -117,10 +117,10 @@ func (p *scorePlace) layer(x *blockScores, layer int) *dsa.Layer {
 	return p.layers[layer]
 }
 
-// blockScores returns the scores used by eviction, or nil if eviction does not use scores.
-func (s *Server) blockScores() kv.Score {
+// scores returns the scores used by eviction, or nil if eviction does not use scores.
+func (s *selection) scores() kv.Score {
 	if s.Spec.Offload.Eviction != kv.ByScore {
 		return nil
 	}
-	return BlockScores(&s.Spec, s.Geometry, s.groups, s.Library, s.Seed)
+	return BlockScores(&s.Spec, s.Geometry, s.sample.Groups, s.Library, s.Seed)
 }

@@ -9,10 +9,76 @@ import (
 // this many steps.
 var _ [kv.Lookback]struct{} = [dsa.RecentSteps]struct{}{}
 
-// prepareSelections advances a decode's selections by one step. It looks up the cycle of every
-// group for the context length.
-func (s *Server) prepareSelections(r *request) error {
-	if err := s.decide(r, s.candidates(r)); err != nil || s.external() {
+// selection is the blocks that the decodes of a server attend to. Its selector decides them where
+// attention is sparse.
+type selection struct {
+	*Config
+	selector
+	policy dsa.Policy // of sparse attention
+	fixed  bool       // the budget sets the size of a selection
+	apart  bool       // the policy decides for each query head
+	// blocks that a group selects, including sinks and window; an initial estimate if not fixed
+	budget  int
+	sample  kv.Sample // (layer, KV head) groups that the cache simulates
+	counted []int32   // groups with known selections: all if sizes differ by head
+	named   bool      // a step needs the selected blocks, not only their number
+
+	ends, lasts []int64 // by round: heads that end in it, and the blocks that they attend to in it
+}
+
+// selector decides which candidates the groups of a request select: a library of recorded cycles,
+// the heads of each layer together, a recording, or a device.
+type selector interface {
+	// decide makes the groups select among the given number of candidates in the request's next step.
+	decide(r *request, candidates int) error
+	// pick adds the candidates of group g of the sample to a selection.
+	pick(r *request, g int, sel *kv.Selection)
+	// used returns the number of candidates that a counted group attends to.
+	used(r *request, g int) int
+	// alike returns the number of heads of a layer that attend to equally many candidates.
+	alike() int
+	// recall adds the share of attention that the selections cover, if it is known.
+	recall(*request)
+}
+
+// newSelection returns the selection of a server. interrupted returns why its run must end, or nil.
+func newSelection(cfg *Config, interrupted func() error) (*selection, error) {
+	spec := &cfg.Spec
+	s := &selection{Config: cfg, sample: kv.FullSample(cfg.Geometry)}
+	all := s.sample.Groups
+	if spec.Simulation.Heads == "sampled" {
+		s.sample = kv.HashSample(cfg.Geometry, spec.Simulation.Groups, cfg.Seed)
+	}
+	s.counted = s.sample.Groups
+	if !spec.Sparse() {
+		return s, s.check()
+	}
+	policy, algorithm, err := spec.Policy(cfg.Model.Queries)
+	if err != nil {
+		return nil, err
+	}
+	_, s.apart = policy.(dsa.Union)
+	s.policy, s.fixed, s.budget = policy, algorithm.Fixed && !s.apart, SelectedBlocks(spec)
+	if !s.fixed {
+		s.counted = all
+	}
+	s.named = spec.Offload.On || !s.fixed || s.Addressed || s.RecordTo != nil || s.RecallProxy
+	switch {
+	case s.Recording != nil:
+		s.selector = recorded{newest{s}}
+	case s.DeviceSelects:
+		s.selector = onDevice{newest{s}}
+	case s.Library.ByLayer():
+		s.selector = layered{s, interrupted}
+	default:
+		s.selector = cyclic{s, interrupted}
+	}
+	return s, s.check()
+}
+
+// advance advances a decode's selections by one step.
+func (s *selection) advance(r *request) error {
+	if err := s.among(r, s.candidates(r)); err != nil {
 		return err
 	}
 	if s.RecallProxy {
@@ -21,84 +87,28 @@ func (s *Server) prepareSelections(r *request) error {
 	return nil
 }
 
-// decide makes the groups of a request select among the given number of candidates.
-func (s *Server) decide(r *request, candidates int) error {
+// among makes the groups of a request select among the given number of candidates.
+func (s *selection) among(r *request, candidates int) error {
 	r.lastGrid = r.grid
 	if r.steps == 0 {
 		r.lastGrid = -2 // no previous step
 	}
-	if s.external() {
-		if err := s.prepareChoice(r, candidates); err != nil {
-			return err
-		}
-		r.steps++
-		return nil
-	}
-	r.grid = s.Library.Grid(candidates)
-	if s.layered {
-		return s.agree(r)
-	}
-	if r.steps == 0 {
-		r.cursors = r.cursors[:0]
-		heads := s.Geometry.KVHeads
-		for _, g := range s.counted {
-			r.cursors = append(r.cursors, s.Library.CursorOf(s.Seed, r.ID, int(g)/heads,
-				int(g)%heads, heads))
-		}
-	}
-	if r.grid >= 0 && r.grid != r.lastGrid {
-		r.cycles = r.cycles[:0]
-		for _, c := range r.cursors {
-			if err := s.interruption(); err != nil { // one iteration may take a second
-				return err
-			}
-			r.cycles = append(r.cycles, s.Library.Cycle(c, r.grid))
-		}
-	}
 	r.steps++
-	return nil
-}
-
-// agree makes the heads of each layer decide together and keeps the selections of the sampled
-// groups.
-func (s *Server) agree(r *request) error {
-	heads, dense := s.Geometry.KVHeads, s.Spec.Selection.DenseLayers
-	if r.steps == 0 {
-		r.layers, r.used = r.layers[:0], r.used[:0]
-		for layer := dense; layer < s.Model.Layers; layer++ {
-			r.layers, r.used = append(r.layers, s.Library.Layer(s.Seed, r.ID, layer, heads)),
-				append(r.used, 0)
-		}
-		r.latest = dsa.NewLatest(len(s.groups))
-	}
-	r.steps++
-	if r.grid >= 0 {
-		group := 0
-		for i, layer := range r.layers {
-			if err := s.interruption(); err != nil { // one iteration may take a second
-				return err
-			}
-			used, picked := layer.Decide(r.grid, r.steps)
-			r.used[i] = used
-			for ; group < len(s.groups) && int(s.groups[group]) < (dense+i+1)*heads; group++ {
-				if g := int(s.groups[group]); g >= dense*heads {
-					r.latest.Take(group, layer.Order(g%heads, picked), used, s.Spec.Progressive(),
-						r.grid == r.lastGrid)
-				}
-			}
-		}
-	}
-	return nil
+	return s.decide(r, candidates)
 }
 
 // candidates returns the number of blocks of a decode between sinks and window.
-func (s *Server) candidates(r *request) int {
-	return max(0,
-		s.Geometry.Blocks(r.Context())-s.Spec.Selection.SinkBlocks-s.Spec.Selection.RecentBlocks)
+func (s *selection) candidates(r *request) int {
+	return max(0, s.Geometry.Blocks(r.Context())-s.kept())
 }
 
-// selection sets sel to the blocks that group g of the sample selects in r's current step.
-func (s *Server) selection(r *request, g int, dense bool, sel *kv.Selection) {
+// kept returns the number of blocks that are always selected: sinks and window.
+func (s *selection) kept() int {
+	return s.Spec.Selection.SinkBlocks + s.Spec.Selection.RecentBlocks
+}
+
+// of sets sel to the blocks that group g of the sample selects in r's current step.
+func (s *selection) of(r *request, g int, dense bool, sel *kv.Selection) {
 	sel.Follows, sel.Added, sel.Came, sel.Dropped = false, nil, nil, nil
 	if sel.All = dense || r.grid < 0; sel.All {
 		return
@@ -108,21 +118,63 @@ func (s *Server) selection(r *request, g int, dense bool, sel *kv.Selection) {
 	s.pick(r, g, sel)
 }
 
-// pick adds the candidates of the current step to a selection.
-func (s *Server) pick(r *request, g int, sel *kv.Selection) {
-	if len(s.counted) > len(s.groups) && !s.layered {
-		g = int(s.groups[g])
+// row returns the place of group g of the sample among the counted groups.
+func (s *selection) row(g int) int {
+	if len(s.counted) > len(s.sample.Groups) {
+		return int(s.sample.Groups[g])
 	}
-	if s.layered || s.external() {
-		row, follows := r.latest.Picks(g)
-		sel.Follows, sel.Next, sel.Used = follows, row.Next, row.Used
-		sel.Added, sel.Came, sel.Dropped = row.Added, row.Came, row.Dropped
-		return
+	return g
+}
+
+// dense reports whether decodes of a layer attend to every block.
+func (s *selection) dense(layer int) bool {
+	return !s.Spec.Sparse() || layer < s.Spec.Selection.DenseLayers
+}
+
+// attends returns the number of candidates that a counted group attends to.
+func (s *selection) attends(r *request, g int) int {
+	if r.grid < 0 {
+		return s.candidates(r)
 	}
-	c := r.cycles[g]
-	t := (int(r.cursors[g].Phase) + r.steps) % c.Steps
-	sel.Follows, sel.Next, sel.Used = r.grid == r.lastGrid, c.Next(t), c.Used(t)
-	sel.Added, sel.Came, sel.Dropped = c.Changes(t)
-	sel.Again, sel.Old = c.Again(t)
-	sel.History, sel.Turn = c, int(r.cursors[g].Phase)+r.steps
+	return s.used(r, g)
+}
+
+// tokens returns the number of tokens that one head reads: the whole context, or the budget with a
+// partly filled open block.
+func (s *selection) tokens(context int) int64 {
+	blocks := s.Geometry.Blocks(context)
+	if blocks <= s.budget {
+		return int64(context)
+	}
+	open := context - (blocks-1)*s.Geometry.BlockTokens
+	return int64((s.budget-1)*s.Geometry.BlockTokens + open)
+}
+
+// bytes returns the bytes that one decode step selects over the whole model.
+func (s *selection) bytes(context int) int64 {
+	blocks := s.Geometry.Blocks(context)
+	if !s.Spec.Sparse() {
+		return int64(blocks*s.Model.Layers) * s.layerOfBlocks()
+	}
+	dense := min(s.Spec.Selection.DenseLayers, s.Model.Layers)
+	sparse := s.Model.Layers - dense
+	return int64(blocks*dense+min(blocks, s.budget)*sparse) * s.layerOfBlocks()
+}
+
+// record records the selections of a layer's decodes, except where all blocks are selected.
+func (s *selection) record(decodes []*request, layer int) {
+	heads, sel := s.Geometry.KVHeads, &kv.Selection{}
+	for _, r := range decodes {
+		if r.grid < 0 {
+			continue
+		}
+		if layer == s.Spec.Selection.DenseLayers {
+			s.RecordTo.Step(r.ID, r.Generated)
+		}
+		for h := range heads {
+			s.of(r, layer*heads+h, false, sel)
+			s.RecordTo.Add(r.ID, dsa.Picks{Next: sel.Next, Used: sel.Used, Added: sel.Added,
+				Came: sel.Came, Dropped: sel.Dropped}, sel.Follows)
+		}
+	}
 }

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"github.com/sparseserve/sparseserve/sim/des"
-	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
 	"github.com/sparseserve/sparseserve/sim/prefix"
 	"github.com/sparseserve/sparseserve/sim/sched"
@@ -36,12 +35,7 @@ type Server struct {
 	rec       Recorder
 	metrics   *Metrics
 
-	policy  dsa.Policy // policy of sparse attention
-	fixed   bool       // selection size is fixed by the budget
-	layered bool       // policy decides for all heads of a layer together
-	apart   bool       // policy decides for each query head
-	// selected blocks per group, including sinks and window; an initial estimate if not fixed
-	budget   int
+	sel      *selection
 	requests map[*sched.Request]*request
 	free     []*request
 	nextID   int
@@ -60,18 +54,17 @@ type Server struct {
 	pinned      []*request       // requests whose chunked prefill holds HBM
 	step        stepState
 	path        path
-	groups      []int32 // (layer, KV head) groups that the cache simulates
 	stepwise    bool    // fast-forward is off
 	leapt       int     // steps that were fast-forwarded
 	leaptChunks int     // prefill chunks in these steps
 	taken       []int64 // scratch of leap
-	counted     []int32 // groups with known selections: all if sizes differ by head
 }
 
 // NewServer returns a server with no requests.
 func NewServer(cfg Config) (*Server, error) {
 	spec := &cfg.Spec
 	s := &Server{Config: cfg, events: &des.Queue[event]{}, requests: map[*sched.Request]*request{}}
+	var err error
 	geo := cfg.Geometry
 	blockBytes := geo.BlockBytes * int64(geo.Groups())
 	capacity := cfg.HBMBytes
@@ -87,41 +80,23 @@ func NewServer(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	if spec.Hot() {
-		var err error
 		if s.hot, err = s.newHot(); err != nil {
 			return nil, err
 		}
 		s.memory = s.hot.memory
 	}
-	if spec.Sparse() {
-		policy, named, err := spec.Policy(cfg.Model.Queries)
-		if err != nil {
-			return nil, err
-		}
-		_, s.apart = policy.(dsa.Union)
-		s.policy, s.fixed, s.budget = policy, named.Fixed && !s.apart, SelectedBlocks(spec)
-	}
-	s.layered = spec.Sparse() && !s.external() && cfg.Library.ByLayer()
-	sample := kv.FullSample(geo)
-	if spec.Simulation.Heads == "sampled" {
-		sample = kv.HashSample(geo, spec.Simulation.Groups, cfg.Seed)
-	}
-	s.groups = sample.Groups
-	if s.counted = s.groups; spec.Sparse() && !s.fixed {
-		s.counted = kv.FullSample(geo).Groups
+	if s.sel, err = newSelection(&s.Config, s.interruption); err != nil {
+		return nil, err
 	}
 	s.path = newCounted(s)
 	if cfg.Addressed {
-		if err := checkAddressed(spec, sample.Rate, cfg.DeviceSelects); err != nil {
+		if err := checkAddressed(spec, s.sel.sample.Rate, cfg.DeviceSelects); err != nil {
 			return nil, err
 		}
 		s.path = &addressed{counted: counted{Server: s}}
 	}
 	if s.Do == nil {
 		s.Do = des.OneByOne
-	}
-	if err := s.checkSelections(sample.Rate); err != nil {
-		return nil, err
 	}
 	if err := s.checkSpeculation(); err != nil {
 		return nil, err
@@ -132,10 +107,10 @@ func NewServer(cfg Config) (*Server, error) {
 	var limit sched.Limit
 	if spec.Offload.On && !spec.Hot() {
 		cache, err := kv.NewCache(kv.Config{
-			Geometry: geo, Sample: sample, HBMBytes: cfg.HBMBytes,
+			Geometry: geo, Sample: s.sel.sample, HBMBytes: cfg.HBMBytes,
 			Eviction: spec.Offload.Eviction, PerLayer: spec.Offload.Pool == "per-layer",
 			Window:     spec.Offload.WorkingSetSteps,
-			Microbatch: s.microbatch(), Score: s.blockScores(), Trace: cfg.Trace,
+			Microbatch: s.microbatch(), Score: s.sel.scores(), Trace: cfg.Trace,
 			Addressed: cfg.Addressed, Tables: cfg.Addressed && spec.GPULookup(), Do: cfg.Do,
 		})
 		if err != nil {
@@ -148,7 +123,6 @@ func NewServer(cfg Config) (*Server, error) {
 	if inject == 0 {
 		inject = int64(spec.Prefill.ChunkTokens) * int64(cfg.Model.Layers)
 	}
-	var err error
 	s.sched, err = sched.New(sched.Config{
 		Base: spec.Scheduler, MaxRequests: spec.MaxRequests, MaxTokens: spec.MaxTokens,
 		Planner: sched.Planner{Mode: spec.Prefill.Split, Layers: cfg.Model.Layers, MaxInject: inject,
