@@ -64,9 +64,11 @@ type addressed struct {
 }
 
 // checkAddressed returns an error for settings that a device that computes does not support.
-func checkAddressed(spec *Spec, rate float64, selects bool) error {
+func (c *Config) checkAddressed(rate float64) error {
+	spec := &c.Spec
 	switch {
-	case selects && spec.GPULookup():
+	case !c.Addressed:
+	case c.DeviceSelects && spec.GPULookup():
 		return errors.New("sim: what the model selects is looked up by the host, " +
 			"which must know it before the next layer; set offload.lookup = \"host\"")
 	case rate < 1:
@@ -87,10 +89,10 @@ func (p *addressed) begin(m *Step) error {
 		row.From, row.To, row.LayerTo = r.Context()-1, r.Context(), p.Model.Layers
 		p.rows = append(p.rows, row)
 	}
-	for i := range p.batch.Prefills {
-		seg := &p.batch.Prefills[i]
+	for i := range p.step.batch.Prefills {
+		seg := &p.step.batch.Prefills[i]
 		row := p.rowOf(p.requests[seg.Req])
-		row.Segmented = p.cache != nil && p.sched.Planner().Segmented()
+		row.Segmented = p.cache != nil && p.Spec.Segmented()
 		row.From, row.To = seg.TokenFrom, seg.TokenTo
 		row.LayerFrom, row.LayerTo = seg.LayerFrom, seg.LayerTo
 		row.Emits = seg.Completes(p.Model.Layers)
@@ -246,8 +248,8 @@ func (p *addressed) move(m *kv.Moves) error {
 // compute adds the prefill tables and, without offloading, the lists.
 func (p *addressed) compute(layer int, dense bool, w *Work) error {
 	p.tables = p.tables[:0]
-	for i := range p.batch.Prefills {
-		if seg := &p.batch.Prefills[i]; seg.In(layer) {
+	for i := range p.step.batch.Prefills {
+		if seg := &p.step.batch.Prefills[i]; seg.In(layer) {
 			p.addTable(layer, len(p.step.decodes)+i, p.requests[seg.Req])
 		}
 	}

@@ -120,13 +120,7 @@ func (s *Server) reject(a *Arrival, prompt, limit int) string {
 		return fmt.Sprintf("KV of %d tokens exceeds %s, which holds %d tokens of which %.3g %% stay free",
 			tokens, where, s.memory.Tokens(s.memory.Total()), 100*s.Spec.Watermark)
 	}
-	if s.cache != nil {
-		need, have := s.peakNeed(prompt, output, s.prefixHit(a.Cached, prompt)), s.hbmTotal()
-		if need > have {
-			return fmt.Sprintf("alone it needs %d MiB of HBM, there are %d MiB for KV", need>>20, have>>20)
-		}
-	}
-	return ""
+	return s.memory.refuse(prompt, output, s.prefixHit(a.Cached, prompt))
 }
 
 func (s *Server) newRequest() *request {

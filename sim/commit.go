@@ -10,8 +10,8 @@ import (
 func (s *Server) commit(now des.Time) error {
 	s.busy = false
 	planner := s.sched.Planner()
-	for i := range s.batch.Prefills {
-		seg := &s.batch.Prefills[i]
+	for i := range s.step.batch.Prefills {
+		seg := &s.step.batch.Prefills[i]
 		r := s.requests[seg.Req]
 		planner.Commit(seg)
 		r.prefilled += int64(seg.Tokens()) * int64(seg.LayerTo-seg.LayerFrom)
@@ -24,7 +24,7 @@ func (s *Server) commit(now des.Time) error {
 				r.prefilled, want))
 		}
 		r.prefilled = 0
-		if err := s.prefilled(r); err != nil {
+		if err := s.memory.prefilled(r); err != nil {
 			return err
 		}
 		if err := s.emit(r, now); err != nil {
@@ -48,35 +48,6 @@ func (s *Server) recordStep() error {
 	s.metrics.step(&s.step.rec)
 	s.steps++
 	return s.rec.Step(&s.step.rec)
-}
-
-// prefilled passes a completed prefill's KV to the decode cache.
-func (s *Server) prefilled(r *request) error {
-	if s.hot != nil {
-		s.hot.memory.Settle(&r.Grant)
-	}
-	if s.cache == nil {
-		return nil
-	}
-	r.grid = -2 // decodes do not continue a chunk's selection
-	if r.pinned {
-		s.cache.Unpin(r.seq)
-		r.pinned = false
-		return nil
-	}
-	// The open blocks move from the prefill's buffers to slots.
-	r.buffers -= s.allBlocks(1)
-	if err := s.cache.Reserve(r.seq, s.metaBytes(r.Target)+r.buffers); err != nil {
-		return err
-	}
-	s.cache.Extend(r.seq, r.Target)
-	if err := s.cache.Segmented(r.seq); err != nil {
-		return err
-	}
-	if r.buffers == 0 { // its saves ended within the step
-		s.nameBlocks(r)
-	}
-	return nil
 }
 
 // emit emits one token of a request.
@@ -105,7 +76,7 @@ func (s *Server) emit(r *request, now des.Time) error {
 			return err
 		}
 	}
-	s.closeSeq(r)
+	s.drop(r)
 	s.sched.Finish(r.Request)
 	delete(s.requests, r.Request)
 	s.load.remove(r.load)

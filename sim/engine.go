@@ -26,7 +26,7 @@ func (s *Server) nextBatch() {
 		s.sched.Add(r)
 	}
 	s.arrivedLate = s.arrivedLate[:0]
-	if s.batch.Empty() {
+	if s.step.batch.Empty() {
 		s.formBatch()
 		s.untried = false
 	}
@@ -36,12 +36,12 @@ func (s *Server) formBatch() {
 	if s.tiers != nil {
 		s.below.Plan(s.events.Now())
 	}
-	s.batch = s.sched.Next()
+	s.step.batch = s.sched.Next()
 	s.saveEntered()
-	for _, r := range s.batch.Preempted {
+	for _, r := range s.step.batch.Preempted {
 		s.evictRequest(s.requests[r])
 	}
-	for _, r := range s.batch.Matched {
+	for _, r := range s.step.batch.Matched {
 		s.weigh(s.requests[r])
 	}
 	s.fetchPrefixes(s.events.Now())

@@ -30,7 +30,7 @@ var priority = [...]int8{comeUp: -3, goDown: -2, goDraining: -1, saveDone: 0, la
 func (s *Server) handle(ev event) error {
 	switch ev.kind {
 	case saveDone:
-		return s.markSaved(ev.n)
+		return s.memory.saved(ev.n)
 	case landed:
 		s.prefixLanded(int(ev.n))
 		return nil
@@ -57,7 +57,7 @@ func (s *Server) proceed() error {
 		s.savePrefixes(now) // no step will do it, and a request may wait for the blocks
 		s.awaitPrefixSaves(now)
 	}
-	return s.drain(now)
+	return s.memory.drain(now)
 }
 
 func (s *Server) schedule(at des.Time, kind eventKind, n int64) {

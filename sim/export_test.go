@@ -38,11 +38,11 @@ func (s *Server) Leapt() (steps, chunks int) { return s.leapt, s.leaptChunks }
 
 // Check and CheckBatch are the laws that builds with the tag lawcheck verify.
 func (s *Server) Check() error      { return s.check() }
-func (s *Server) CheckBatch() error { return s.checkBatch() }
+func (s *Server) CheckBatch() error { return s.memory.checkBatch() }
 
 // BatchContexts returns the contexts of the decodes of the running step.
 func (s *Server) BatchContexts() (contexts []int) {
-	for _, r := range s.batch.Decodes {
+	for _, r := range s.step.batch.Decodes {
 		contexts = append(contexts, r.Context())
 	}
 	return contexts
@@ -62,24 +62,24 @@ func (s *Server) Left() Holdings {
 	}
 	h := Holdings{
 		Requests: int64(len(s.requests) + s.sched.Waiting() + s.sched.Running()),
-		Granted:  s.memory.Used(), Saves: int64(len(s.saves)),
+		Granted:  s.memory.Used(),
 	}
-	if s.cache != nil {
-		_, h.Reserved = s.cache.Bytes()
-		h.Held = s.cache.Held(nil)
+	if t, ok := s.memory.(*tiered); ok {
+		_, h.Reserved = t.cache.Bytes()
+		h.Held, h.Saves = t.cache.Held(nil), int64(len(t.saves))
 	}
 	return h
 }
 
 // HBMUsed returns the bytes of blocks, metadata and prefill buffers in HBM;
 // Rounding how much whole slots may add to them.
-func (s *Server) HBMUsed() int64 { return s.hbmUsed() }
+func (s *Server) HBMUsed() int64 { return s.memory.hbmUsed() }
 
 func (s *Server) Rounding() int64 {
-	if s.cache == nil {
-		return 0
+	if t, ok := s.memory.(*tiered); ok {
+		return t.cache.Rounding()
 	}
-	return s.cache.Rounding()
+	return 0
 }
 
 // SelectedNow returns the blocks that the running step must select over all KV heads and layers:
@@ -87,8 +87,8 @@ func (s *Server) Rounding() int64 {
 // decides; prefills that select the same of their prefix, and what follows it in the cache.
 func (s *Server) SelectedNow() int64 {
 	n := s.selectedNow()
-	for i := range s.batch.Prefills {
-		seg := &s.batch.Prefills[i]
+	for i := range s.step.batch.Prefills {
+		seg := &s.step.batch.Prefills[i]
 		if !s.selectsPrefix(seg.Req) {
 			continue
 		}
@@ -117,7 +117,7 @@ func (s *Server) selectedNow() int64 {
 		return s.selectedByLibrary()
 	}
 	var bytes int64
-	for _, r := range s.batch.Decodes {
+	for _, r := range s.step.batch.Decodes {
 		bytes += s.sel.bytes(r.Context())
 	}
 	return bytes / s.Geometry.BlockBytes
@@ -159,7 +159,7 @@ func (s *Server) CheckScores() (selections int, err error) {
 }
 
 func (s *Server) selectedByLibrary() (n int64) {
-	for _, sr := range s.batch.Decodes {
+	for _, sr := range s.step.batch.Decodes {
 		r := s.requests[sr]
 		blocks := s.Geometry.Blocks(r.Context())
 		kept := s.Spec.Selection.SinkBlocks + s.Spec.Selection.RecentBlocks
@@ -257,7 +257,7 @@ func (f *Fleet) Recount() error {
 }
 
 // Joined counts the blocks that got the slots in which other requests have them.
-func (s *Server) Joined() int64 { return s.cache.Stats().Joined }
+func (s *Server) Joined() int64 { return s.memory.(*tiered).cache.Stats().Joined }
 
 // Holder is a request that a server has, as its scheduler sees it.
 type Holder struct {
@@ -272,13 +272,15 @@ type Holder struct {
 func (s *Server) Holders() (all []Holder) {
 	for _, r := range s.requests {
 		h := Holder{Request: r.Request, Text: r.table.Text(true)}
-		h.Saving = slices.ContainsFunc(s.saves, func(j saveJob) bool {
-			return r.seq != nil && j.seq == r.seq && j.owner == r.seq.Owner() && j.frees
-		})
+		if t, ok := s.memory.(*tiered); ok {
+			h.Saving = slices.ContainsFunc(t.saves, func(j saveJob) bool {
+				return r.seq != nil && j.seq == r.seq && j.owner == r.seq.Owner() && j.frees
+			})
+		}
 		if s.busy {
-			h.Decodes = slices.Contains(s.batch.Decodes, r.Request)
-			for i := range s.batch.Prefills {
-				if seg := &s.batch.Prefills[i]; seg.Req == r.Request {
+			h.Decodes = slices.Contains(s.step.batch.Decodes, r.Request)
+			for i := range s.step.batch.Prefills {
+				if seg := &s.step.batch.Prefills[i]; seg.Req == r.Request {
 					h.Segment = seg
 				}
 			}
@@ -290,8 +292,8 @@ func (s *Server) Holders() (all []Holder) {
 
 // Resident counts the blocks that a cache has in HBM.
 func (s *Server) Resident() int64 {
-	if s.cache == nil {
-		return 0
+	if t, ok := s.memory.(*tiered); ok {
+		return t.cache.Resident() / s.Geometry.BlockBytes
 	}
-	return s.cache.Resident() / s.Geometry.BlockBytes
+	return 0
 }

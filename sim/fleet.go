@@ -103,7 +103,7 @@ func (f *Fleet) startReplica(r *replica, index int) error {
 	}
 	s.events, s.fleet, s.metrics, s.rec = f.events, f, f.metrics, f.rec
 	s.replica, s.number = index, int32(len(f.servers))
-	s.steps, s.savedSteps = r.steps, r.steps
+	s.steps = r.steps
 	r.server, f.servers = s, append(f.servers, s)
 	return nil
 }
@@ -169,7 +169,7 @@ func (f *Fleet) end() (*Metrics, error) {
 		if n := s.sched.Waiting() + s.sched.Running(); n > 0 {
 			return nil, fmt.Errorf("sim: %d requests of replica %d can never be scheduled", n, i)
 		}
-		s.noteSample()
+		s.memory.sampled(s.metrics)
 	}
 	return f.metrics.reached(f.reach()).figures(&f.Cutoff), nil
 }

@@ -3,9 +3,11 @@ package sim
 import (
 	"fmt"
 
+	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
 	"github.com/sparseserve/sparseserve/sim/prefix"
+	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
 // Values of Spec.HotRelease; an empty one is ReleasePrefilled.
@@ -47,11 +49,18 @@ func (s *Spec) NoHot() string {
 	return ""
 }
 
-// hotBuffers holds the hot buffers of one server's requests and the counts of the current step.
-type hotBuffers struct {
-	memory     *kv.Hot
-	slots      int // candidates per buffer, without sinks and window
-	kept       int // sinks and window
+// buffered is memory with hot buffers: DRAM holds the KV of all requests, and HBM a buffer of each
+// decoding request.
+type buffered struct {
+	resident
+	hot      *kv.Hot
+	requests map[*sched.Request]*request
+	slots    int // candidates per buffer, without sinks and window
+	swaps
+}
+
+// swaps is what the buffers of one step look up.
+type swaps struct {
 	loaded     int64
 	longest    int64 // largest part of loaded that one request has
 	given      int64 // loads of the step already assigned to layers
@@ -59,49 +68,88 @@ type hotBuffers struct {
 	swapped    int   // decodes of the step whose selections are looked up in buffers
 }
 
-// newHot returns the memory of a system with hot buffers.
-func (s *Server) newHot() (*hotBuffers, error) {
-	spec, geo := &s.Spec, &s.Geometry
+func newBuffered(s *Server, m resident) (*buffered, error) {
+	spec, geo := &m.Spec, &m.Geometry
 	if why := spec.NoHot(); why != "" {
 		return nil, fmt.Errorf("sim: a hot buffer %s", why)
 	}
-	if s.Addressed && s.Swapped == nil || s.RecordTo != nil || s.RecallProxy {
+	if m.Addressed && m.Swapped == nil || m.RecordTo != nil || m.RecallProxy {
 		return nil, fmt.Errorf("sim: hot buffers are simulated by counts: no device that computes but " +
 			"swaps by itself, no recording, no accuracy proxy")
 	}
 	dram := spec.DRAMGiB * (1 << 30)
 	if spec.Offload.HostPoolRatio > 0 {
-		dram = min(dram, spec.Offload.HostPoolRatio*float64(s.HBMBytes))
+		dram = min(dram, spec.Offload.HostPoolRatio*float64(m.HBMBytes))
 	}
-	groups := int64(geo.Groups())
-	h := &hotBuffers{kept: spec.Selection.SinkBlocks + spec.Selection.RecentBlocks}
-	h.slots = spec.HotBlocks() - h.kept
-	h.memory = kv.NewHot(kv.HotConfig{DRAM: int64(dram), HBM: s.HBMBytes,
-		BlockTokens: geo.BlockTokens, Block: geo.BlockBytes * groups, Meta: geo.MetaBytes * groups,
+	b := &buffered{resident: m, requests: s.requests, slots: spec.HotBlocks() - m.sel.kept()}
+	b.hot = kv.NewHot(kv.HotConfig{DRAM: int64(dram), HBM: m.HBMBytes,
+		BlockTokens: geo.BlockTokens, Block: m.block, Meta: geo.MetaBytes * int64(geo.Groups()),
 		Slots: int64(spec.HotBlocks()), Keep: spec.Offload.HotRelease == ReleaseShort,
 		Watermark: spec.Watermark})
-	return h, nil
+	b.memory = b.hot
+	return b, nil
 }
 
-// chooseHot adds a decode's selected blocks and its buffer misses to the step.
-func (s *Server) chooseHot(r *request) {
-	h, blocks := s.hot, s.Geometry.Blocks(r.Context())
-	h.selections += int64(min(blocks, s.sel.budget) * len(s.sel.sample.Groups))
-	if h.memory.Buffered(&r.Grant) {
-		h.swapped++
+func (b *buffered) uniform() bool { return false }
+
+func (b *buffered) hbmUsed() int64 {
+	used, _ := b.hot.HBM()
+	return used
+}
+
+func (b *buffered) decodeBytes(context int) int64 {
+	return int64(min(b.Geometry.Blocks(context), b.Spec.HotBlocks())*b.Model.Layers) *
+		b.layerOfBlocks()
+}
+
+func (b *buffered) workingSet(r *request) int64 { return b.decodeBytes(r.Context()) }
+
+func (b *buffered) reach(r *Reach) { r.Short = true }
+
+func (b *buffered) prefilled(r *request) error {
+	b.hot.Settle(&r.Grant)
+	return nil
+}
+
+func (b *buffered) drop(r *request) int64 {
+	r.filled = 0
+	return 0
+}
+
+func (b *buffered) begin() error {
+	b.swaps = swaps{}
+	for _, r := range b.st.decodes {
+		if b.Swapped != nil {
+			b.swapped++
+		} else {
+			b.choose(r)
+		}
 	}
-	if h.memory.Whole(&r.Grant) || r.grid < 0 {
-		if r.filled = 0; blocks <= s.Spec.HotBlocks() { // all blocks are in the buffer
+	b.st.meta.DRAMBytes = b.Used() * b.block
+	return nil
+}
+
+func (b *buffered) open(int) { b.st.work.Swapped = b.swapped }
+
+// choose adds a decode's selected blocks and its buffer misses to the step.
+func (b *buffered) choose(r *request) {
+	blocks := b.Geometry.Blocks(r.Context())
+	b.selections += int64(min(blocks, b.sel.budget) * len(b.sel.sample.Groups))
+	if b.hot.Buffered(&r.Grant) {
+		b.swapped++
+	}
+	if b.hot.Whole(&r.Grant) || r.grid < 0 {
+		if r.filled = 0; blocks <= b.Spec.HotBlocks() { // all blocks are in the buffer
 			r.filled = dsa.Settled
 		}
 		return
 	}
-	before := h.loaded
-	s.lookUp(r, h.memory.Eighths(&r.Grant))
+	before := b.loaded
+	b.lookUp(r, b.hot.Eighths(&r.Grant))
 	for g, c := range r.cursors {
-		h.loaded += int64(r.reuses[g].Misses((int(c.Phase)+r.steps)%s.Library.Steps(), r.filled))
+		b.loaded += int64(r.reuses[g].Misses((int(c.Phase)+r.steps)%b.Library.Steps(), r.filled))
 	}
-	h.longest = max(h.longest, h.loaded-before)
+	b.longest = max(b.longest, b.loaded-before)
 	if r.filled < dsa.Settled {
 		r.filled++
 	}
@@ -109,60 +157,66 @@ func (s *Server) chooseHot(r *request) {
 
 // lookUp sets the share of the context, in eighths, that a request's buffers cache. Newly covered
 // blocks are not in the buffers yet, so their selection counts as a load.
-func (s *Server) lookUp(r *request, eighths int) {
+func (b *buffered) lookUp(r *request, eighths int) {
 	if len(r.reuses) > 0 && r.grid == r.reused && eighths == r.served {
 		return
 	}
-	h, more := s.hot, r.grid == r.reused && r.filled > 0
+	more := r.grid == r.reused && r.filled > 0
 	for g, c := range r.cursors {
-		step := (int(c.Phase) + r.steps) % s.Library.Steps()
-		reuse := s.Library.Reuse(c, r.grid, h.slots, eighths)
+		step := (int(c.Phase) + r.steps) % b.Library.Steps()
+		reuse := b.Library.Reuse(c, r.grid, b.slots, eighths)
 		if g == len(r.reuses) {
 			r.reuses = append(r.reuses, reuse)
 			continue
 		}
 		if more {
-			h.loaded += int64(max(0, reuse.Misses(step, 0)-r.reuses[g].Misses(step, 0)))
+			b.loaded += int64(max(0, reuse.Misses(step, 0)-r.reuses[g].Misses(step, 0)))
 		}
 		r.reuses[g] = reuse
 	}
 	r.reused, r.served = r.grid, eighths
 }
 
-// moveHot makes the device load a layer's share of the buffer misses and save the blocks that the
+// move makes the device load a layer's share of the buffer misses and save the blocks that the
 // layer's prefills filled. The kernel that loads also saves the rows of new tokens.
-func (s *Server) moveHot(layer int) error {
-	h, st := s.hot, &s.step
-	upTo := s.scaled(h.loaded) * int64(layer+1) / int64(s.Model.Layers)
-	st.moves.Loads, h.given = upTo-h.given, upTo
-	st.moves.Longest = min(st.moves.Loads, s.scaled(h.longest)/int64(s.Model.Layers))
-	_, all := s.closedIn(layer)
-	heads := int64(s.Geometry.KVHeads)
+func (b *buffered) move(layer int) error {
+	st := b.st
+	upTo := b.scaled(b.loaded) * int64(layer+1) / int64(b.Model.Layers)
+	st.moves.Loads, b.given = upTo-b.given, upTo
+	st.moves.Longest = min(st.moves.Loads, b.scaled(b.longest)/int64(b.Model.Layers))
+	_, all := st.closedIn(layer, b.Geometry.BlockTokens)
+	heads := int64(b.Geometry.KVHeads)
 	st.moves.Saves = int64(all-st.closing) * heads
 	st.rec.Saved += int64(all) * heads
-	return s.path.move(&st.moves)
+	return b.port.move(&st.moves)
 }
 
 // scaled extrapolates a count over the sampled groups to the whole model.
-func (s *Server) scaled(n int64) int64 {
-	return n * int64(s.Geometry.Groups()) / int64(len(s.sel.sample.Groups))
+func (b *buffered) scaled(n int64) int64 {
+	return n * int64(b.Geometry.Groups()) / int64(len(b.sel.sample.Groups))
 }
 
-// finishHot records the counts of a step.
-func (s *Server) finishHot() {
-	h, rec := s.hot, &s.step.rec
-	if s.Swapped != nil { // convert tokens to blocks
-		selected, loaded := s.Swapped()
-		block := int64(s.Geometry.BlockTokens)
+func (b *buffered) end(des.Time) {
+	rec := &b.st.rec
+	if b.Swapped != nil { // convert tokens to blocks
+		selected, loaded := b.Swapped()
+		block := int64(b.Geometry.BlockTokens)
 		rec.Selected, rec.Loaded = (selected+block-1)/block, (loaded+block-1)/block
 		return
 	}
-	rec.Selected, rec.Loaded = s.scaled(h.selections), h.given
+	rec.Selected, rec.Loaded = b.scaled(b.selections), b.given
+}
+
+func (b *buffered) check() error {
+	if err := b.hot.Check(b.grants); err != nil {
+		return fmt.Errorf("law 2: %w", err)
+	}
+	return b.resident.check()
 }
 
 // grants yields the grants of all requests.
-func (s *Server) grants(yield func(*prefix.Grant) bool) {
-	for r := range s.requests {
+func (b *buffered) grants(yield func(*prefix.Grant) bool) {
+	for r := range b.requests {
 		if !yield(&r.Grant) {
 			return
 		}

@@ -19,7 +19,7 @@ import (
 // per BlockTokens tokens.
 func (s *Server) leapable() bool {
 	return !s.stepwise && s.Spec.Speculation.Tokens == 0 && s.Model.WindowLayers == 0 &&
-		s.fleet == nil && s.cache == nil && !s.Spec.Sparse() && s.path.repeats() && s.prefixes == nil &&
+		s.fleet == nil && s.memory.uniform() && s.path.repeats() && s.prefixes == nil &&
 		s.metrics.journal == nil && s.RecordTo == nil
 }
 
@@ -30,12 +30,12 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 	if !ok {
 		return now, nil
 	}
-	st, b, n := &s.step, s.batch, len(s.step.decodes)
+	st, b, n := &s.step, s.step.batch, len(s.step.decodes)
 	next, ok := s.events.At()
 	if !ok {
 		next = math.MaxInt64
 	}
-	used, growing, block := s.memory.Used(), s.growing(), s.hbmOf(1)
+	used, growing, block := s.memory.Used(), s.growing(), s.memoryBlock()
 	var longest des.Time
 	steps := 0
 	for ; steps < most; steps++ {
@@ -109,8 +109,8 @@ func (s *Server) growBy(steps int) {
 		r.Generated += steps
 		s.memory.Grow(&r.Grant, r.Context())
 	}
-	for i := range s.batch.Prefills {
-		seg := &s.batch.Prefills[i]
+	for i := range s.step.batch.Prefills {
+		seg := &s.step.batch.Prefills[i]
 		r, tokens := s.requests[seg.Req], steps*seg.Tokens()
 		seg.TokenFrom, seg.TokenTo = seg.TokenFrom+tokens, seg.TokenTo+tokens
 		r.Done = seg.TokenFrom
@@ -122,8 +122,8 @@ func (s *Server) growBy(steps int) {
 // chunkGrowth returns the number of blocks that prefill chunks allocate in the step that follows
 // the given number of steps. Prompts that were admitted whole already have their blocks.
 func (s *Server) chunkGrowth(steps int) (n int64) {
-	for i := range s.batch.Prefills {
-		seg := &s.batch.Prefills[i]
+	for i := range s.step.batch.Prefills {
+		seg := &s.step.batch.Prefills[i]
 		to, tokens := seg.TokenTo+steps*seg.Tokens(), seg.Tokens()
 		has := max(seg.Req.Grant.Blocks, int64(s.Geometry.Blocks(to)))
 		n += max(0, int64(s.Geometry.Blocks(to+tokens))-has)
@@ -147,10 +147,10 @@ func (s *Server) boundedGrowth(steps int) (n int64) {
 // leapOver returns the number of steps, from the step that began at now, that end no request and no
 // prompt. ok is false if the following steps may differ in other ways.
 func (s *Server) leapOver(now des.Time) (most int, ok bool) {
-	b := s.batch
+	b := s.step.batch
 	if !s.leapable() || s.untried || len(b.Preempted) > 0 ||
 		len(b.Decodes)+len(b.Prefills) != s.sched.Running() ||
-		len(b.Prefills) > 0 && (s.sched.Planner().Segmented() || s.Prefill != nil) {
+		len(b.Prefills) > 0 && (s.Spec.Segmented() || s.Prefill != nil) {
 		return 0, false
 	}
 	most = math.MaxInt

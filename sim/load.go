@@ -22,31 +22,14 @@ func (s *Server) expected(t *ticket) load {
 	prompt := min(t.arrival.Prompt, s.Model.MaxContext)
 	return load{
 		tokens:     int64(prompt) + int64(t.arrival.Output),
-		workingSet: s.decodeBytes(prompt + t.generated),
+		workingSet: s.memory.decodeBytes(prompt + t.generated),
 	}
 }
 
 // loadOf returns the load of a request. Its working set is measured once it decodes.
 func (s *Server) loadOf(r *request) load {
-	l := load{tokens: int64(r.Target-r.Done) + int64(r.Output-r.Generated)}
-	if s.cache != nil && r.seq != nil && r.Decoding() {
-		l.workingSet = s.workingSet(r)
-	} else {
-		l.workingSet = s.decodeBytes(r.Context())
-	}
-	return l
-}
-
-// decodeBytes returns the KV in bytes that a decode needs in HBM: all of it without offloading.
-func (s *Server) decodeBytes(context int) int64 {
-	if s.hot != nil {
-		return int64(min(s.Geometry.Blocks(context), s.Spec.HotBlocks())*s.Model.Layers) *
-			s.layerOfBlocks()
-	}
-	if s.cache == nil {
-		return int64(s.Geometry.Blocks(context)*s.Model.Layers) * s.layerOfBlocks()
-	}
-	return s.sel.bytes(context)
+	return load{tokens: int64(r.Target-r.Done) + int64(r.Output-r.Generated),
+		workingSet: s.memory.workingSet(r)}
 }
 
 // weigh updates a replica's load after a request has changed.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // endless is a closed loop without an end.
@@ -18,8 +19,9 @@ func (e *endless) Next() (Arrival, bool, error) {
 // A request that ends and the one that follows it allocate nothing of the loop's own.
 func TestClosedLoopAllocatesNothing(t *testing.T) {
 	s := &Server{Config: Config{Engine: Engine{Request: des.Millisecond}}, events: &des.Queue[event]{}}
-	s.Geometry.BlockTokens = 16
-	if err := s.newMemory(64); err != nil {
+	s.Geometry = kv.Geometry{Layers: 1, KVHeads: 1, BlockTokens: 16, BlockBytes: 1}
+	s.HBMBytes = 64
+	if _, err := s.newResidency(); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.begin(&endless{}, nil); err != nil {

@@ -25,12 +25,17 @@ type path interface {
 // counted is the path to a modelled device.
 type counted struct {
 	*Server
-	repeater Repeater // nil: the device is no Repeater
+	cache    *kv.Cache // nil without a cache over DRAM
+	repeater Repeater  // nil: the device is no Repeater
 }
 
-func newCounted(s *Server) counted {
+// newPath returns the path to the server's device. cache is nil without a cache over DRAM.
+func (s *Server) newPath(cache *kv.Cache) path {
+	if s.Addressed {
+		return &addressed{counted: counted{Server: s, cache: cache}}
+	}
 	r, _ := s.Device.(Repeater)
-	return counted{s, r}
+	return counted{s, cache, r}
 }
 
 func (p counted) repeats() bool                      { return p.repeater != nil }

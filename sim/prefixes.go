@@ -7,17 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
 	"github.com/sparseserve/sparseserve/sim/prefix"
-	"github.com/sparseserve/sparseserve/sim/sched"
 )
-
-// memory is the server's KV memory: in HBM, or in DRAM with offloading.
-type memory interface {
-	sched.Memory
-	Fits(tokens int) bool
-	Used() int64 // blocks
-	Total() int64
-	Tokens(blocks int64) int64
-}
 
 // sharing is a memory that shares common prompt prefixes.
 type sharing interface {
@@ -28,43 +18,40 @@ type sharing interface {
 	Reread() (blocks int64)       // repeated reads of the step; called after all Read calls
 }
 
-// tiered is a memory with tiers below HBM.
-type tiered interface {
+// lowered is a memory with tiers below HBM.
+type lowered interface {
 	Plan(now des.Time)
 	Writes() (dram, ssd int)
 	Written(dram, ssd des.Time)
 	Kept() (at des.Time, ok bool)
 }
 
-// newMemory sets up the server's KV memory with the given number of blocks.
-func (s *Server) newMemory(blocks int64) error {
+// newMemory returns KV memory of the given number of blocks.
+func (s *Server) newMemory(blocks int64) (memory, error) {
 	spec := &s.Spec
 	if s.Model.WindowLayers > 0 {
 		if spec.CachesPrefixes() || spec.Offload.On || spec.Sparse() {
-			return fmt.Errorf("sim: a model with windows has no prefix cache, offloading or selection")
+			return nil, fmt.Errorf("sim: a model with windows has no prefix cache, offloading or selection")
 		}
 		w := kv.Windows{Layers: int64(s.Model.WindowLayers),
 			Full:   int64(s.Model.Layers - s.Model.WindowLayers),
 			Blocks: int64(s.Geometry.Blocks(s.Model.BoundTokens) + 1)}
-		s.memory = kv.NewWindowBudget(s.HBMBytes/s.layerOfBlocks(), s.Geometry.BlockTokens,
-			spec.Watermark, w)
-		return nil
+		return kv.NewWindowBudget(blocks, s.Geometry.BlockTokens, spec.Watermark, w), nil
 	}
 	if !spec.CachesPrefixes() {
-		s.memory = kv.NewBudget(blocks, s.Geometry.BlockTokens, spec.Watermark)
-		return nil
+		return kv.NewBudget(blocks, s.Geometry.BlockTokens, spec.Watermark), nil
 	}
 	if why := spec.NoPrefixCache(); why != "" {
-		return fmt.Errorf("sim: a prefix cache %s", why)
+		return nil, fmt.Errorf("sim: a prefix cache %s", why)
 	}
 	var lower *prefix.Lower
 	if spec.PrefixTiers() {
 		var ok bool
 		if why := spec.NoPrefixTiers(); why != "" {
-			return fmt.Errorf("sim: a prefix cache below HBM %s", why)
+			return nil, fmt.Errorf("sim: a prefix cache below HBM %s", why)
 		}
 		if s.tiers, ok = s.Device.(PrefixDevice); !ok {
-			return fmt.Errorf("sim: a prefix cache below HBM needs a device that loads from it: %T",
+			return nil, fmt.Errorf("sim: a prefix cache below HBM needs a device that loads from it: %T",
 				s.Device)
 		}
 		chunk := float64(s.chunkBytes())
@@ -93,8 +80,7 @@ func (s *Server) newMemory(blocks int64) error {
 		s.pool.Late = spec.Offload.On // a block can be shared once it is saved
 		s.prefixes, s.below = s.pool, s.pool
 	}
-	s.memory = s.prefixes
-	return nil
+	return s.prefixes, nil
 }
 
 // worth returns the test for loads from the tiers: Spec.PrefixLoad and PrefixLoadTokens.
@@ -185,7 +171,7 @@ func (s *Server) begun(r *request, first bool) {
 // fetchPrefixes makes the device load the prefixes of requests that wait for their loads.
 func (s *Server) fetchPrefixes(now des.Time) {
 	token := s.Geometry.TokenBytes()
-	for _, sr := range s.batch.Loading {
+	for _, sr := range s.step.batch.Loading {
 		r := s.requests[sr]
 		load := r.table.Loaded()
 		l := PrefixLoad{Bytes: int64(load.Tokens) * token, SSD: int64(load.SSD) * token}

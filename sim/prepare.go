@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"slices"
-
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
@@ -12,43 +10,28 @@ func (s *Server) evictRequest(r *request) {
 	r.preemptions++
 	s.metrics.preemptions++
 	s.path.drop(r, false)
-	s.closeSeq(r)
+	s.drop(r)
 	s.weigh(r)
 }
 
-func (s *Server) closeSeq(r *request) {
-	if r.seq != nil {
-		s.step.freed += int64(r.seq.Blocks()) * int64(s.Geometry.Groups())
-		s.cache.Free(r.seq)
-	}
-	r.seq, r.pinned, r.buffers, r.steps, r.selected, r.prefilled = nil, false, 0, 0, 0, 0
-	r.filled = 0
+func (s *Server) drop(r *request) {
+	s.step.freed += s.memory.drop(r)
+	r.steps, r.selected, r.prefilled = 0, 0, 0
 }
 
 // prepareStep brings the batch's requests into the cache and computes the step's totals.
 func (s *Server) prepareStep(now des.Time) error {
 	st := &s.step
-	st.decodes, st.seqs = st.decodes[:0], st.seqs[:0]
-	st.bounded, st.reread, st.emits = 0, 0, 0
-	st.contexts, st.selected, st.scored = 0, 0, 0
-	st.closing, st.savesInFlight = 0, false
-	st.loaded, st.begun, st.evictions, st.joined = share{}, share{}, share{}, share{}
-	st.meta = Step{Index: s.steps, Start: now, Requests: len(s.batch.Decodes) + len(s.batch.Prefills),
+	st.decodes, st.prefills, st.totals = st.decodes[:0], st.prefills[:0], totals{}
+	st.meta = Step{Index: s.steps, Start: now, Requests: len(s.step.batch.Decodes) + len(s.step.batch.Prefills),
 		FreedBlocks: st.freed}
 	st.freed = 0
-	st.rec = StepRecord{Index: s.steps, Replica: s.replica, Start: now, Decodes: len(s.batch.Decodes),
-		Prefills: len(s.batch.Prefills), Waiting: s.sched.Waiting()}
-	s.unpinAbsent()
-	if s.hot != nil {
-		s.hot.loaded, s.hot.given, s.hot.selections, s.hot.swapped = 0, 0, 0, 0
-		s.hot.longest = 0
+	st.rec = StepRecord{Index: s.steps, Replica: s.replica, Start: now, Decodes: len(s.step.batch.Decodes),
+		Prefills: len(s.step.batch.Prefills), Waiting: s.sched.Waiting()}
+	for i := range s.step.batch.Prefills {
+		s.preparePrefill(&s.step.batch.Prefills[i], now)
 	}
-	for i := range s.batch.Prefills {
-		if err := s.preparePrefill(&s.batch.Prefills[i], now); err != nil {
-			return err
-		}
-	}
-	for _, sr := range s.batch.Decodes {
+	for _, sr := range s.step.batch.Decodes {
 		if err := s.prepareDecode(s.requests[sr]); err != nil {
 			return err
 		}
@@ -56,51 +39,12 @@ func (s *Server) prepareStep(now des.Time) error {
 	if s.prefixes != nil {
 		st.reread = s.prefixes.Reread() * int64(s.Geometry.BlockTokens)
 	}
-	if s.Spec.Offload.On {
-		st.meta.DRAMBytes = s.memory.Used() * s.Geometry.BlockBytes * int64(s.Geometry.Groups())
-	}
-	if s.cache != nil {
-		st.runs, st.ran = s.layersRun(), 0
-		s.cache.BeginStep(st.seqs)
-		st.before = s.cache.Stats()
-	}
-	return nil
+	return s.memory.begin()
 }
 
-// layersRun returns the number of layers that the batch runs.
-func (s *Server) layersRun() (n int) {
-	if len(s.batch.Decodes) > 0 || !s.sched.Planner().Segmented() {
-		return s.Model.Layers
-	}
-	for layer := range s.Model.Layers {
-		in := func(seg sched.Segment) bool { return seg.In(layer) }
-		if slices.ContainsFunc(s.batch.Prefills, in) {
-			n++
-		}
-	}
-	return n
-}
-
-// unpinAbsent lets the cache evict the KV of chunked prefills that are not in this batch. Evicted
-// blocks are loaded again when the prefill continues.
-func (s *Server) unpinAbsent() {
-	kept := s.pinned[:0]
-	for _, r := range s.pinned {
-		if !r.pinned {
-			continue // already completed or preempted
-		}
-		if r.Request != nil && s.batch.HasPrefill(r.Request) {
-			kept = append(kept, r)
-			continue
-		}
-		s.cache.Unpin(r.seq)
-		r.pinned = false
-	}
-	s.pinned = kept
-}
-
-func (s *Server) preparePrefill(seg *sched.Segment, now des.Time) error {
+func (s *Server) preparePrefill(seg *sched.Segment, now des.Time) {
 	r := s.requests[seg.Req]
+	s.step.prefills = append(s.step.prefills, r)
 	if seg.TokenFrom == r.Hit && seg.LayerFrom == 0 {
 		s.begun(r, !r.started)
 	}
@@ -115,34 +59,6 @@ func (s *Server) preparePrefill(seg *sched.Segment, now des.Time) error {
 		s.step.meta.Sampled++
 		s.step.emits++
 	}
-	if s.cache == nil {
-		return nil
-	}
-	if r.seq == nil {
-		s.openSeq(r)
-		if s.sched.Planner().Segmented() {
-			r.buffers = s.segmentBuffers(r.Target, r.Hit)
-		}
-		if err := s.cache.Reserve(r.seq, s.metaBytes(r.Target)+r.buffers); err != nil {
-			return err
-		}
-	}
-	if !s.sched.Planner().Segmented() {
-		if err := s.cache.Reserve(r.seq, s.metaBytes(r.Target)+
-			s.promptRest(r.Target, seg.TokenTo)); err != nil {
-			return err
-		}
-		s.cache.Extend(r.seq, seg.TokenTo)
-		s.cache.Pin(r.seq, s.looseBlocks(seg.Req))
-		if !r.pinned {
-			r.pinned = true
-			s.pinned = append(s.pinned, r)
-		}
-	}
-	if s.selectsPrefix(seg.Req) {
-		return s.selectPrefix(r)
-	}
-	return nil
 }
 
 func (s *Server) prepareDecode(r *request) error {
@@ -168,28 +84,8 @@ func (s *Server) prepareDecode(r *request) error {
 			return err
 		}
 	}
-	switch {
-	case s.hot == nil:
-	case s.Swapped != nil:
-		s.hot.swapped++
-	default:
-		s.chooseHot(r)
-	}
-	closes := context%s.Geometry.BlockTokens == 0
-	if closes {
+	if context%s.Geometry.BlockTokens == 0 {
 		st.closing++
-	}
-	if s.cache == nil {
-		return nil
-	}
-	// buffers stay until the prefill's saves are in DRAM
-	st.savesInFlight = st.savesInFlight || r.buffers > 0
-	st.seqs = append(st.seqs, r.seq)
-	s.cache.Extend(r.seq, context)
-	if closes {
-		if err := s.cache.Reserve(r.seq, s.metaBytes(context)+r.buffers); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -11,20 +11,13 @@ type Reach struct {
 }
 
 func (s *Server) reach() Reach {
-	r := Reach{Requests: s.sched.Most(), HBM: s.HBMBytes, Short: s.sched.Limited() ||
-		s.metrics.refused > 0 || s.hot != nil}
-	b, ok := s.memory.(interface{ Enough() (int64, bool) })
-	if !ok || s.prefixes != nil && (s.content || s.metrics.preemptions > 0) {
+	r := Reach{Requests: s.sched.Most(), HBM: s.HBMBytes,
+		Short: s.sched.Limited() || s.metrics.refused > 0}
+	if s.prefixes != nil && (s.content || s.metrics.preemptions > 0) {
 		r.Short = true // prefix hits depend on the cache size
 		return r
 	}
-	blocks, enough := b.Enough()
-	if !enough || s.cache != nil && s.cache.Stats().Evicted > 0 {
-		r.Short = true
-	}
-	if !s.Spec.Offload.On { // with offloading the blocks are in DRAM
-		r.HBM = min(r.HBM, blocks*s.memoryBlock)
-	}
+	s.memory.reach(&r)
 	return r
 }
 

@@ -120,14 +120,6 @@ func (s *Server) end() (*Metrics, error) {
 		return nil, fmt.Errorf("sim: %d requests can never be scheduled; the first waits since its "+
 			"arrival", n)
 	}
-	s.noteSample()
+	s.memory.sampled(s.metrics)
 	return s.metrics.reached(s.reach()).figures(&s.Cutoff), nil
-}
-
-// noteSample records the error due to sampling heads.
-func (s *Server) noteSample() {
-	if s.cache != nil && s.cache.Sample.Rate < 1 {
-		s.metrics.sampled, s.metrics.groups = len(s.cache.Sample.Groups), s.Geometry.Groups()
-		s.metrics.loadError = max(s.metrics.loadError, s.cache.LoadError())
-	}
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/pattern"
+	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
 // Spec is the configuration of one serving system: the table [system] and the tables of its parts.
@@ -236,6 +237,11 @@ func (s *Spec) PrefillHead() (pattern.Head, bool) {
 // SparsePrefill reports whether prefill attention is sparse.
 func (s *Spec) SparsePrefill() bool {
 	return s.Prefill.Attention != PrefillDense && s.Prefill.Attention != ""
+}
+
+// Segmented reports whether prefills run layer by layer.
+func (s *Spec) Segmented() bool {
+	return (&sched.Planner{Mode: s.Prefill.Split}).Segmented()
 }
 
 // Sparse reports whether decode attention selects blocks.

@@ -78,8 +78,8 @@ func (s *Server) draft() error {
 	}
 	d := s.Device.(Drafter)
 	rows, contexts := len(st.decodes), st.contexts
-	for i := range s.batch.Prefills {
-		if seg := &s.batch.Prefills[i]; seg.Completes(s.Model.Layers) {
+	for i := range s.step.batch.Prefills {
+		if seg := &s.step.batch.Prefills[i]; seg.Completes(s.Model.Layers) {
 			rows++
 			contexts += int64(seg.TokenTo)
 		}

@@ -6,51 +6,59 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
 // stepState is the scratch state of one step, reused between steps.
 type stepState struct {
-	meta    Step
-	work    Work
-	moves   kv.Moves
-	decodes []*request
-	seqs    []*kv.Seq
-	rec     StepRecord
-	before  kv.Stats
-	evicted int64 // evictions up to the end of the last step
+	batch    *sched.Batch
+	decodes  []*request
+	prefills []*request // of batch.Prefills
+	meta     Step
+	work     Work
+	moves    kv.Moves
+	rec      StepRecord
+	totals
+	freed  int64        // blocks freed since the previous step, whole model
+	drafts Work         // work of a draft pass
+	seqs   []*kv.Seq    // of requests that access the cache
+	sel    kv.Selection // scratch
+}
 
+// totals are sums over a step's batch.
+type totals struct {
 	contexts, selected, scored int64 // tokens, tokens and blocks per head, summed over decodes
 	bounded                    int64 // contexts, each bounded by Model.BoundTokens
 	reread                     int64 // part of contexts that another decode has already read
 	closing                    int   // decodes whose open block becomes full
-	savesInFlight              bool  // a decode's prefill still has saves in flight
-	freed                      int64 // blocks freed since the previous step, whole model
-	// blocks loaded: by selections, and for the prefixes of chunked prefills that begin
-	loaded, begun share
-	resumed       int64   // the cache's Resumed count before the layer's prefills write
-	evictions     share   // blocks evicted in the layers
-	joined        share   // blocks that share the slots of other requests
-	emits         int     // tokens that the step emits
-	drafts        Work    // work of a draft pass
-	byRound       []int64 // loaded blocks by microbatch
-	loads         []int64 // the layer's loads by microbatch
-	// heads that end in each round, and the blocks that they attend to in it
-	ends, lasts []int64
-	runs, ran   int // layers that the step runs, and layers run so far
-	sel         kv.Selection
+	emits                      int   // tokens that the step emits
+}
+
+// closedIn returns the number of requests with blocks that a layer's computation fills, and the
+// number of these blocks per KV head.
+func (st *stepState) closedIn(layer, blockTokens int) (requests, blocks int) {
+	requests, blocks = st.closing, st.closing
+	for i := range st.batch.Prefills {
+		if seg := &st.batch.Prefills[i]; seg.In(layer) {
+			if n := seg.TokenTo/blockTokens - seg.TokenFrom/blockTokens; n > 0 {
+				requests, blocks = requests+1, blocks+n
+			}
+		}
+	}
+	return requests, blocks
 }
 
 // startStep forms a batch and runs it on the device.
 func (s *Server) startStep(now des.Time) error {
 	s.nextBatch()
-	if s.batch.Empty() {
+	if s.step.batch.Empty() {
 		return nil
 	}
 	if err := s.prepareStep(now); err != nil {
 		return err
 	}
 	if checkLaws {
-		if err := s.checkBatch(); err != nil {
+		if err := s.memory.checkBatch(); err != nil {
 			panic(fmt.Sprintf("sim: at %v, step %d: %v", now, s.steps, err))
 		}
 	}
@@ -113,21 +121,8 @@ const longestStep = 1_000_000 * des.Second
 func (s *Server) finishStep(now des.Time) {
 	st := &s.step
 	timing := &st.rec.Timing
-	if s.cache != nil {
-		s.queueSaves()
-		s.completeSaves(now+max(0, timing.SavesDone), timing.SavedSteps)
-		after := s.cache.Stats()
-		st.rec.Selected = s.cache.Scale(after.Selected - st.before.Selected)
-		st.rec.Resumed = st.rec.Loaded + s.cache.Scale(after.Resumed-st.before.Resumed)
-		st.rec.Loaded += s.cache.Scale(after.Loaded - st.before.Loaded)
-		st.rec.Ahead = s.cache.Scale(after.Ahead - st.before.Ahead)
-		st.rec.Evicted = s.cache.Scale(after.Evicted - st.evicted)
-		st.evicted = after.Evicted
-	}
-	if s.hot != nil {
-		s.finishHot()
-	}
-	st.rec.Tokens, st.rec.HBMBytes, st.rec.DRAMBytes = st.emits, s.hbmUsed(), st.meta.DRAMBytes
+	s.memory.end(now)
+	st.rec.Tokens, st.rec.HBMBytes, st.rec.DRAMBytes = st.emits, s.memory.hbmUsed(), st.meta.DRAMBytes
 	st.rec.BatchFull, st.rec.KVFull = s.nearLimits(s.memory.Used())
 	st.rec.H2DBytes, st.rec.D2HBytes = st.rec.Loaded*s.Geometry.BlockBytes,
 		st.rec.Saved*s.Geometry.BlockBytes

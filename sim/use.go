@@ -2,31 +2,6 @@ package sim
 
 import "github.com/sparseserve/sparseserve/sim/des"
 
-// hbmUsed returns the bytes of KV blocks, metadata and prefill buffers in HBM.
-func (s *Server) hbmUsed() int64 {
-	if s.hot != nil {
-		used, _ := s.hot.memory.HBM()
-		return used
-	}
-	if s.cache == nil {
-		return s.hbmOf(s.memory.Used())
-	}
-	_, reserved := s.cache.Bytes()
-	return s.cache.Resident() + reserved
-}
-
-// hbmOf returns the size in bytes of n blocks over all layers and heads, without offloading.
-func (s *Server) hbmOf(blocks int64) int64 {
-	block := s.Geometry.BlockBytes
-	if s.Model.WindowLayers > 0 { // blocks are of one layer
-		return blocks * s.layerOfBlocks()
-	}
-	if s.Spec.Sparse() {
-		block += s.Geometry.MetaBytes
-	}
-	return blocks * block * int64(s.Geometry.Groups())
-}
-
 // Use is the utilisation of a resource. Mean is over the run, with zero use between steps. Peak is
 // the largest value of a step.
 type Use struct {

@@ -1,0 +1,160 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/prefix"
+	"github.com/sparseserve/sparseserve/sim/sched"
+)
+
+// residency decides where the KV of requests is and what moves. A server has one: resident, with
+// all KV in HBM; tiered, where HBM is a cache over DRAM; or buffered, with a buffer a request.
+type residency interface {
+	memory
+	// refuse returns why a request that runs alone does not fit, or "". The first hit tokens of its
+	// prompt are cached.
+	refuse(prompt, output, hit int) string
+	// begin brings the step's batch in.
+	begin() error
+	// open writes what the prefills of a layer compute. It does not depend on the selections of the
+	// layer's decodes, so a device that computes can run it during the previous layer.
+	open(layer int)
+	// move makes the device load what a layer's decodes lack and save what the layer fills.
+	move(layer int) error
+	// end records what the step moved. The step began at now.
+	end(now des.Time)
+	// prefilled passes the KV of a completed prefill on to decodes.
+	prefilled(*request) error
+	// drop frees the KV of a preempted or ended request and returns its blocks in all groups.
+	drop(*request) (blocks int64)
+	// saved marks the saves of all steps up to the given one as done. drain asks the device for saves
+	// that no step has reported.
+	saved(step int64) error
+	drain(now des.Time) error
+	// uniform reports whether all layers have the same work and move no KV.
+	uniform() bool
+	// hbmUsed returns the bytes of KV blocks, metadata and prefill buffers in HBM.
+	hbmUsed() int64
+	// decodeBytes returns the KV in bytes that a decode needs in HBM. workingSet is the same for a
+	// request, as measured where it decodes.
+	decodeBytes(context int) int64
+	workingSet(*request) int64
+	reach(*Reach)
+	// sampled adds the error due to sampling heads.
+	sampled(*Metrics)
+	// check verifies laws 1 to 3 between events, checkBatch law 8 when a step begins.
+	check() error
+	checkBatch() error
+}
+
+// memory grants KV memory to requests: in HBM, or in DRAM with offloading.
+type memory interface {
+	sched.Memory
+	Fits(tokens int) bool
+	Used() int64 // blocks
+	Total() int64
+	Tokens(blocks int64) int64
+}
+
+// newResidency sets up the server's memory. It returns the limit of a batch, nil for none.
+func (s *Server) newResidency() (sched.Limit, error) {
+	spec := &s.Spec
+	m := resident{Config: &s.Config, st: &s.step, sel: s.sel, block: s.memoryBlock()}
+	capacity := s.HBMBytes
+	if spec.Offload.On {
+		capacity = int64(spec.DRAMGiB * (1 << 30))
+	}
+	var err error
+	if m.memory, err = s.newMemory(capacity / m.block); err != nil {
+		return nil, err
+	}
+	m.prefixes, m.pool = s.prefixes, s.pool
+	switch {
+	case spec.Hot():
+		m.port = s.newPath(nil)
+		s.memory, err = newBuffered(s, m)
+	case spec.Offload.On:
+		var t *tiered
+		if t, err = newTiered(s, m); err != nil {
+			return nil, err
+		}
+		t.port = s.newPath(t.cache)
+		s.memory, s.path = t, t.port
+		return &hbmLimit{t}, nil
+	default:
+		m.port = s.newPath(nil)
+		s.memory = &m
+	}
+	s.path = m.port
+	return nil, err
+}
+
+// memoryBlock returns the bytes of one block of memory, which counts blocks of all layers, or of one
+// layer where layers differ.
+func (c *Config) memoryBlock() int64 {
+	block := c.Geometry.BlockBytes
+	switch {
+	case c.Model.WindowLayers > 0:
+		return c.layerOfBlocks()
+	case c.Spec.Sparse() && !c.Spec.Offload.On:
+		block += c.Geometry.MetaBytes
+	}
+	return block * int64(c.Geometry.Groups())
+}
+
+// layerOfBlocks returns the size in bytes of one block of every KV head in a layer.
+func (c *Config) layerOfBlocks() int64 {
+	return int64(c.Geometry.KVHeads) * c.Geometry.BlockBytes
+}
+
+// resident is memory with all KV in HBM: nothing moves.
+type resident struct {
+	*Config
+	memory
+	st       *stepState
+	sel      *selection
+	port     path
+	prefixes sharing      // memory with prefix sharing; nil: no prefix cache
+	pool     *prefix.Pool // prefixes as a block pool; nil otherwise
+	block    int64        // bytes of one block of memory
+}
+
+func (m *resident) refuse(int, int, int) string { return "" }
+func (m *resident) begin() error                { return nil }
+func (m *resident) open(int)                    {}
+func (m *resident) move(int) error              { return nil }
+func (m *resident) end(des.Time)                {}
+func (m *resident) prefilled(*request) error    { return nil }
+func (m *resident) drop(*request) int64         { return 0 }
+func (m *resident) saved(int64) error           { return nil }
+func (m *resident) drain(des.Time) error        { return nil }
+func (m *resident) uniform() bool               { return !m.Spec.Sparse() }
+func (m *resident) sampled(*Metrics)            {}
+func (m *resident) checkBatch() error           { return nil }
+func (m *resident) hbmUsed() int64              { return m.Used() * m.block }
+func (m *resident) workingSet(r *request) int64 { return m.decodeBytes(r.Context()) }
+
+func (m *resident) decodeBytes(context int) int64 {
+	return int64(m.Geometry.Blocks(context)*m.Model.Layers) * m.layerOfBlocks()
+}
+
+func (m *resident) reach(r *Reach) {
+	b, ok := m.memory.(interface{ Enough() (int64, bool) })
+	if !ok {
+		r.Short = true
+		return
+	}
+	blocks, enough := b.Enough()
+	r.Short = r.Short || !enough
+	if !m.Spec.Offload.On { // with offloading the blocks are in DRAM
+		r.HBM = min(r.HBM, blocks*m.block)
+	}
+}
+
+func (m *resident) check() error {
+	if used, total := m.Used(), m.Total(); used < 0 || used > total {
+		return fmt.Errorf("law 1: %d blocks used of %d", used, total)
+	}
+	return nil
+}
