@@ -35,7 +35,7 @@ func (t *tiered) looseBlocks(r *sched.Request) int {
 func (t *tiered) openSeq(r *request) {
 	r.seq = t.cache.Open(r.Prompt + r.Output)
 	r.seq.Request = r.ID
-	if t.prefixes != nil {
+	if t.pool != nil {
 		r.keys = r.keys[:0] // drop keys from before a preemption
 	}
 	if n := t.hitBlocks(r.Request); n > 0 {
@@ -56,7 +56,7 @@ func (t *tiered) nameBlocks(r *request) {
 // a prefix cache, content keys from the trace, as far as the content is known. A prompt whose
 // middle was removed has no keys, because the trace's content does not describe it.
 func (t *tiered) keysOf(r *request, blocks int) []uint64 {
-	if t.prefixes != nil {
+	if t.pool != nil {
 		for b := len(r.keys); b < blocks; b++ {
 			r.keys = append(r.keys, uint64(r.table.Block(b)))
 		}

@@ -169,15 +169,7 @@ func (m *Metrics) windowed(c *Cutoff) *Metrics {
 	}
 	w := NewMetrics()
 	w.replicas = make([]replicaUse, len(m.replicas))
-	w.prefixes, w.tiers, w.dram = m.prefixes, m.tiers, m.dram
-	w.good, w.progressive, w.capacity = m.good, m.progressive, m.capacity
-	w.layers, w.room = m.layers, m.room
-	w.blockBytes, w.offload = m.blockBytes, m.offload
-	w.sampled, w.groups, w.loadError = m.sampled, m.groups, m.loadError
-	w.reach = m.reach
-	w.trend = m.trend // over the whole run, because it shows whether means depend on the run's length
-	w.longWait = m.longWait
-	w.stranded, w.strandedFor = m.stranded, m.strandedFor // of the whole run
+	w.about = m.about
 	for _, at := range j.arrivals[warmup : n-drain] {
 		w.arrived(at)
 	}

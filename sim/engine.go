@@ -34,7 +34,7 @@ func (s *Server) nextBatch() {
 
 func (s *Server) formBatch() {
 	if s.tiers != nil {
-		s.below.Plan(s.events.Now())
+		s.prefixes.Plan(s.events.Now())
 	}
 	s.step.batch = s.sched.Next()
 	s.saveEntered()

@@ -33,8 +33,8 @@ func (s *Server) Drive(w Workload, rec Recorder, look func() error) (*Metrics, e
 // Stepwise has every step be an event.
 func (s *Server) Stepwise() { s.stepwise = true }
 
-// Leapt counts the steps that were no event of their own, and the chunks of prompts in them.
-func (s *Server) Leapt() (steps, chunks int) { return s.leapt, s.leaptChunks }
+// Leapt counts the steps that were no event of their own.
+func (s *Server) Leapt() int { return s.leapt }
 
 // Check and CheckBatch are the laws that builds with the tag lawcheck verify.
 func (s *Server) Check() error      { return s.check() }
@@ -57,8 +57,8 @@ type Holdings struct{ Requests, Granted, Reserved, Held, Saves int64 }
 // Left returns what should be zero when all requests have gone: requests in
 // the queues, granted blocks, bytes reserved or held in HBM, saves in flight.
 func (s *Server) Left() Holdings {
-	if s.below != nil {
-		s.below.Plan(math.MaxInt64 - 1) // all saves have ended
+	if s.tiers != nil {
+		s.prefixes.Plan(math.MaxInt64 - 1) // all saves have ended
 	}
 	h := Holdings{
 		Requests: int64(len(s.requests) + s.sched.Waiting() + s.sched.Running()),

@@ -7,10 +7,9 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// A dense step without offloading that runs all running requests differs from the previous one only
-// in context lengths and chunk offsets. The scheduler would form the same batch again until a
-// request arrives or ends, a prompt's last chunk is due, or free blocks run out: waiting requests
-// did not fit, and less memory is free now. Such steps are handled as one event. Each step is still
+// A dense step without offloading that decodes all running requests differs from the previous one
+// only in context lengths. The scheduler would form the same batch again until a request arrives or
+// ends, or free blocks run out: waiting requests did not fit, and less memory is free now. Such steps are handled as one event. Each step is still
 // priced and recorded in order, but the requests are updated once at the end.
 
 // leapable reports whether this server can fast-forward over steps. Exceptions: replicas of a fleet
@@ -30,7 +29,7 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 	if !ok {
 		return now, nil
 	}
-	st, b, n := &s.step, s.step.batch, len(s.step.decodes)
+	st, n := &s.step, len(s.step.decodes)
 	next, ok := s.events.At()
 	if !ok {
 		next = math.MaxInt64
@@ -40,13 +39,12 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 	steps := 0
 	for ; steps < most; steps++ {
 		end := now + st.rec.Timing.Elapsed
-		grown := used + growing[steps%len(growing)] + s.chunkGrowth(steps)
+		grown := used + growing[steps%len(growing)]
 		if end >= next || grown > s.memory.Total() || s.interruption() != nil {
 			break
 		}
 		used = grown
 		s.leapt++
-		s.leaptChunks += len(b.Prefills)
 		s.events.Pass(end)
 		s.metrics.gaps(end-now, n)
 		for range n {
@@ -61,9 +59,6 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 		now = end
 		st.work.DecodeTokens += int64(n)
 		st.work.BoundedTokens += s.boundedGrowth(steps)
-		for i := range st.work.Prefill {
-			st.work.Prefill[i].Prefix += st.work.Prefill[i].Query
-		}
 		st.meta.Index, st.meta.Start, st.rec.Index, st.rec.Start = s.steps, now, s.steps, now
 		if err := s.priceNext(now); err != nil {
 			s.growBy(steps + 1)
@@ -109,26 +104,6 @@ func (s *Server) growBy(steps int) {
 		r.Generated += steps
 		s.memory.Grow(&r.Grant, r.Context())
 	}
-	for i := range s.step.batch.Prefills {
-		seg := &s.step.batch.Prefills[i]
-		r, tokens := s.requests[seg.Req], steps*seg.Tokens()
-		seg.TokenFrom, seg.TokenTo = seg.TokenFrom+tokens, seg.TokenTo+tokens
-		r.Done = seg.TokenFrom
-		r.prefilled += int64(tokens) * int64(s.Model.Layers)
-		s.memory.Grow(&r.Grant, seg.TokenTo)
-	}
-}
-
-// chunkGrowth returns the number of blocks that prefill chunks allocate in the step that follows
-// the given number of steps. Prompts that were admitted whole already have their blocks.
-func (s *Server) chunkGrowth(steps int) (n int64) {
-	for i := range s.step.batch.Prefills {
-		seg := &s.step.batch.Prefills[i]
-		to, tokens := seg.TokenTo+steps*seg.Tokens(), seg.Tokens()
-		has := max(seg.Req.Grant.Blocks, int64(s.Geometry.Blocks(to)))
-		n += max(0, int64(s.Geometry.Blocks(to+tokens))-has)
-	}
-	return n
 }
 
 // boundedGrowth returns the growth of the decodes' bounded tokens after the given number of steps.
@@ -149,18 +124,10 @@ func (s *Server) boundedGrowth(steps int) (n int64) {
 func (s *Server) leapOver(now des.Time) (most int, ok bool) {
 	b := s.step.batch
 	if !s.leapable() || s.untried || len(b.Preempted) > 0 ||
-		len(b.Decodes)+len(b.Prefills) != s.sched.Running() ||
-		len(b.Prefills) > 0 && (s.Spec.Segmented() || s.Prefill != nil) {
+		len(b.Decodes) != s.sched.Running() {
 		return 0, false
 	}
 	most = math.MaxInt
-	for i := range b.Prefills {
-		seg := &b.Prefills[i]
-		if seg.TokenFrom < seg.Req.Lost { // the next chunk may recompute another part
-			return 0, false
-		}
-		most = min(most, (seg.Req.Target-seg.TokenTo-1)/seg.Tokens())
-	}
 	for _, r := range s.step.decodes {
 		if r.last != now+s.Engine.Reply { // its token interval differs from the step time
 			return 0, false

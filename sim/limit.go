@@ -112,7 +112,7 @@ func (l *hbmLimit) prefill(seg *sched.Segment) int64 {
 // and Sarathi based on it, allocate the whole prompt at admission; V1 allocates per chunk. With
 // batch control a chunked prefill holds only its previous chunks (SparseServe §3.3).
 func (t *tiered) promptRest(target, tokens int) int64 {
-	if sched.AllocatesByChunk(t.Spec.Scheduler) || t.Spec.Offload.BatchControl {
+	if t.byChunk || t.Spec.Offload.BatchControl {
 		return 0
 	}
 	return t.allBlocks(t.Geometry.Blocks(target) - t.Geometry.Blocks(tokens))

@@ -19,8 +19,6 @@ type Metrics struct {
 	rates                                 rates
 	steps, batch                          int64
 	recomputed                            recomputation
-	layers                                int   // of the model
-	room                                  int64 // KV capacity in tokens, over all replicas
 	selected, loaded, resumed, saved      int64 // blocks, whole model
 	ahead                                 int64 // part of loaded
 	// rounds of progressive attention, and the layers that ran them
@@ -28,33 +26,40 @@ type Metrics struct {
 	start, end       des.Time
 	phases           Phases
 	extrapolated     uint32
-	trend            trend
-	longWait         float64 // s
 
-	progressive int // layers per step with progressive attention
-	recalls     recalls
-	prefixes    bool // with a prefix cache
-	tiers       bool // with tiers below HBM
-	dram        bool // with a DRAM tier
-	prefix      PrefixUse
-	replicas    []replicaUse
-	retried     int
-	stranded    int      // requests that waited for a replica
-	strandedFor des.Time // longest wait for a replica
-	capacity    Capacity
+	recalls  recalls
+	prefix   PrefixUse
+	replicas []replicaUse
+	retried  int
 
-	good    func(*RequestRecord) bool // nil: not evaluated
-	goodOf  int                       // completed requests that good accepts
-	journal *journal                  // nil without a Cutoff
+	goodOf  int      // completed requests that good accepts
+	journal *journal // nil without a Cutoff
 
 	window     *Window
 	windowNote string
+	about
+}
+
+// about is what holds for a whole run, whatever part of it the metrics cover.
+type about struct {
+	layers      int   // of the model
+	room        int64 // KV capacity in tokens, over all replicas
+	capacity    Capacity
+	good        func(*RequestRecord) bool // nil: not evaluated
+	longWait    float64                   // s
+	trend       trend                     // shows whether means depend on the run's length
+	reach       *Reach
+	stranded    int      // requests that waited for a replica
+	strandedFor des.Time // longest wait for a replica
+	progressive int      // layers per step with progressive attention
+	prefixes    bool     // with a prefix cache
+	tiers       bool     // with tiers below HBM
+	dram        bool     // with a DRAM tier
 
 	blockBytes      int64
 	offload         bool
 	sampled, groups int     // of (layer, KV head) pairs; sampled = 0 when all are simulated
 	loadError       float64 // relative standard error of loaded due to sampling
-	reach           *Reach
 }
 
 // rates counts completions and tokens, to be divided by the run's time.
@@ -284,26 +289,6 @@ func (m *Metrics) Summary() Summary {
 			m.done, EnoughRequests).With(map[string]float64{"finished": float64(m.done)}))
 	}
 	return s
-}
-
-func (p *Phases) seconds() map[string]float64 {
-	seconds := map[string]float64{
-		"linears": p.Linears.Seconds(), "prefill_attention": p.PrefillAttention.Seconds(),
-		"dense_attention": p.DenseAttention.Seconds(), "sparse_attention": p.SparseAttention.Seconds(),
-		"scoring": p.Scoring.Seconds(), "load_stall": p.LoadStall.Seconds(),
-		"save_stall": p.SaveStall.Seconds(),
-		"head":       p.Head.Seconds(), "host": p.Host.Seconds(),
-	}
-	if p.PrefillIndex > 0 { // only with sparse prefill
-		seconds["prefill_index"] = p.PrefillIndex.Seconds()
-	}
-	if p.AllReduce > 0 { // only with tensor parallelism
-		seconds["all_reduce"] = p.AllReduce.Seconds()
-	}
-	if p.Unsplit > 0 { // only on devices that compute
-		seconds[UnsplitPhase] = p.Unsplit.Seconds()
-	}
-	return seconds
 }
 
 // reached records how close the run came to its limits.

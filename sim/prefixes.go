@@ -9,17 +9,13 @@ import (
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
-// sharing is a memory that shares common prompt prefixes.
+// sharing is a memory that shares common prompt prefixes and may have tiers below it.
 type sharing interface {
 	memory
 	Check(tables iter.Seq[*prefix.Table]) error
 	Lost() (hbm, dram, ssd int64) // evicted blocks, and evicted chunks below
 	Read(*prefix.Table)           // adds a reader in the step that is prepared
 	Reread() (blocks int64)       // repeated reads of the step; called after all Read calls
-}
-
-// lowered is a memory with tiers below HBM.
-type lowered interface {
 	Plan(now des.Time)
 	Writes() (dram, ssd int)
 	Written(dram, ssd des.Time)
@@ -73,12 +69,11 @@ func (s *Server) newMemory(blocks int64) (memory, error) {
 	}
 	size := s.Geometry.BlockTokens
 	if spec.PrefixCache.Mode == PrefixTree {
-		tree := prefix.NewRadix(blocks, size, spec.Watermark, lower)
-		s.prefixes, s.below = tree, tree
+		s.prefixes = prefix.NewRadix(blocks, size, spec.Watermark, lower)
 	} else {
 		s.pool = prefix.NewPool(blocks, size, spec.Watermark, lower)
 		s.pool.Late = spec.Offload.On // a block can be shared once it is saved
-		s.prefixes, s.below = s.pool, s.pool
+		s.prefixes = s.pool
 	}
 	return s.prefixes, nil
 }
@@ -195,14 +190,14 @@ func (s *Server) savePrefixes(at des.Time) (any bool) {
 	if s.tiers == nil {
 		return false
 	}
-	dram, ssd := s.below.Writes()
+	dram, ssd := s.prefixes.Writes()
 	if dram+ssd == 0 {
 		return false
 	}
 	bytes, onSSD := int64(dram)*s.chunkBytes(), int64(ssd)*s.chunkBytes()
 	s.prefixUse.Saved += bytes
 	s.prefixUse.SavedSSD += onSSD
-	s.below.Written(s.tiers.SavePrefix(at, bytes, onSSD))
+	s.prefixes.Written(s.tiers.SavePrefix(at, bytes, onSSD))
 	return dram > 0
 }
 
@@ -219,7 +214,7 @@ func (s *Server) awaitPrefixSaves(now des.Time) {
 	if s.tiers == nil {
 		return
 	}
-	if at, ok := s.below.Kept(); ok && at > now && at != s.looksAt {
+	if at, ok := s.prefixes.Kept(); ok && at > now && at != s.looksAt {
 		s.looksAt = at
 		s.schedule(at, saveDone, -1) // not tied to a step's saves
 	}

@@ -38,15 +38,13 @@ func (m *Metrics) uses(seconds float64) Uses {
 
 // join adds the use of another replica in the same time.
 func (u *uses) join(o *uses) {
-	for _, h := range []struct{ into, from *held }{{&u.hbm, &o.hbm}, {&u.dram, &o.dram},
-		{&u.batch, &o.batch}, {&u.room, &o.room}} {
-		h.into.byteSeconds += h.from.byteSeconds
-		h.into.peak = max(h.into.peak, h.from.peak)
+	for i, h := range []*held{&u.hbm, &u.dram, &u.batch, &u.room} {
+		more := []*held{&o.hbm, &o.dram, &o.batch, &o.room}[i]
+		h.byteSeconds, h.peak = h.byteSeconds+more.byteSeconds, max(h.peak, more.peak)
 	}
-	for _, w := range []struct{ into, from *worked }{{&u.gpu, &o.gpu}, {&u.h2d, &o.h2d},
-		{&u.d2h, &o.d2h}} {
-		w.into.busy += w.from.busy
-		w.into.peak = max(w.into.peak, w.from.peak)
+	for i, w := range []*worked{&u.gpu, &u.h2d, &u.d2h} {
+		more := []*worked{&o.gpu, &o.h2d, &o.d2h}[i]
+		w.busy, w.peak = w.busy+more.busy, max(w.peak, more.peak)
 	}
 }
 

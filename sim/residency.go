@@ -69,7 +69,7 @@ func (s *Server) newResidency() (sched.Limit, error) {
 	if m.memory, err = s.newMemory(capacity / m.block); err != nil {
 		return nil, err
 	}
-	m.prefixes, m.pool = s.prefixes, s.pool
+	m.pool = s.pool
 	switch {
 	case spec.Hot():
 		m.port = s.newPath(nil)
@@ -112,12 +112,11 @@ func (c *Config) layerOfBlocks() int64 {
 type resident struct {
 	*Config
 	memory
-	st       *stepState
-	sel      *selection
-	port     path
-	prefixes sharing      // memory with prefix sharing; nil: no prefix cache
-	pool     *prefix.Pool // prefixes as a block pool; nil otherwise
-	block    int64        // bytes of one block of memory
+	st    *stepState
+	sel   *selection
+	port  path
+	pool  *prefix.Pool // memory as a pool of shared blocks; nil otherwise
+	block int64        // bytes of one block of memory
 }
 
 func (m *resident) refuse(int, int, int) string { return "" }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 
@@ -101,20 +102,13 @@ func bySession(v *View, a *Arrival) int {
 	if a.Session == "" {
 		return roundRobin(v, a)
 	}
-	session, best, highest := hashText(a.Session), 0, uint64(0)
+	session := fnv.New64a()
+	session.Write([]byte(a.Session))
+	best, highest := 0, uint64(0)
 	for i := range v.Candidates {
-		if h := des.Hash(session, uint64(v.Candidates[i].Replica)); h > highest {
+		if h := des.Hash(session.Sum64(), uint64(v.Candidates[i].Replica)); h > highest {
 			best, highest = i, h
 		}
 	}
 	return best
-}
-
-// hashText returns the FNV-1a hash.
-func hashText(s string) uint64 {
-	h := uint64(14695981039346656037)
-	for i := range len(s) {
-		h = (h ^ uint64(s[i])) * 1099511628211
-	}
-	return h
 }

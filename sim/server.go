@@ -20,7 +20,6 @@ type Server struct {
 	prefixes  sharing
 	content   bool             // prompts may share KV
 	pool      *prefix.Pool     // prefixes as a block pool; nil otherwise
-	below     lowered          // prefixes as memory with tiers
 	tiers     PrefixDevice     // device of the tiers below HBM; nil: no tiers
 	future    *prefix.Future   // upcoming requests for Belady; nil otherwise
 	looksAt   des.Time         // time of the scheduled event for the end of a save
@@ -47,7 +46,6 @@ type Server struct {
 	path        path
 	stepwise    bool    // fast-forward is off
 	leapt       int     // steps that were fast-forwarded
-	leaptChunks int     // prefill chunks in these steps
 	taken       []int64 // scratch of leap
 }
 

@@ -1,7 +1,7 @@
 package sim
 
 import (
-	"fmt"
+	"slices"
 
 	"github.com/sparseserve/sparseserve/internal/warn"
 )
@@ -20,19 +20,7 @@ var StatNames = []string{"mean", "p50", "p90", "p95", "p99"}
 
 // Of returns a statistic by name. It panics on a name that is not in StatNames.
 func (s Stats) Of(name string) float64 {
-	switch name {
-	case "mean":
-		return s.Mean
-	case "p50":
-		return s.P50
-	case "p90":
-		return s.P90
-	case "p95":
-		return s.P95
-	case "p99":
-		return s.P99
-	}
-	panic(fmt.Sprintf("sim: no statistic %q", name))
+	return [...]float64{s.Mean, s.P50, s.P90, s.P95, s.P99}[slices.Index(StatNames, name)]
 }
 
 // Summary is the outcome of one run, as --json prints it. Times are in seconds.

@@ -16,6 +16,8 @@ type tiered struct {
 	requests map[*sched.Request]*request
 	schedule func(at des.Time, kind eventKind, n int64)
 
+	byChunk bool // the scheduler allocates the blocks of a prefill chunk by chunk
+
 	saves      []saveJob  // in flight, oldest first
 	savedSteps int64      // steps whose saves are done or have a scheduled event
 	pinned     []*request // requests whose chunked prefill holds HBM
@@ -45,7 +47,8 @@ func newTiered(s *Server, m resident) (*tiered, error) {
 		Microbatch: m.microbatch(), Score: m.sel.scores(), Trace: m.Trace,
 		Addressed: m.Addressed, Tables: m.Addressed && spec.GPULookup(), Do: m.Do,
 	})
-	return &tiered{resident: m, cache: cache, requests: s.requests, schedule: s.schedule}, err
+	return &tiered{resident: m, cache: cache, requests: s.requests, schedule: s.schedule,
+		byChunk: sched.AllocatesByChunk(spec.Scheduler)}, err
 }
 
 func (t *tiered) uniform() bool { return false }

@@ -358,7 +358,7 @@ func (c *Cache) WorkingSet(s *Seq) int64 {
 	for _, r := range s.recent {
 		n += int64(r)
 	}
-	return c.scale(n) * c.Geo.BlockBytes
+	return c.Scale(n) * c.Geo.BlockBytes
 }
 
 // Bytes returns the HBM capacity for blocks, metadata and prefill buffers, and the bytes
@@ -367,16 +367,13 @@ func (c *Cache) Bytes() (total, reserved int64) {
 	for i := range c.pools {
 		total += int64(c.pools[i].slots)
 	}
-	return c.scale(total) * c.Geo.BlockBytes, c.reserved
+	return c.Scale(total) * c.Geo.BlockBytes, c.reserved
 }
 
-// scale converts a count over the sample to the whole model.
-func (c *Cache) scale(n int64) int64 {
+// Scale converts a count over the sample to the whole model.
+func (c *Cache) Scale(n int64) int64 {
 	if c.Sample.Rate == 1 {
 		return n
 	}
 	return int64(float64(n)/c.Sample.Rate + 0.5)
 }
-
-// Scale converts a count over the sample to the whole model.
-func (c *Cache) Scale(n int64) int64 { return c.scale(n) }

@@ -36,12 +36,12 @@ func Evictions() []Eviction {
 	return []Eviction{
 		{LRU, "the least recently used block", func(pool int, _ Score) evictor { return newLRU(pool) }},
 		{FIFO, "the block that entered first", func(pool int, _ Score) evictor {
-			return &clock{pool: pool, fifo: true}
+			return &hand{pool: pool, fifo: true}
 		}},
 		{CLOCK, "the block that entered first, but each use since the hand last passed keeps it for " +
-			"another round", func(pool int, _ Score) evictor { return &clock{pool: pool} }},
+			"another round", func(pool int, _ Score) evictor { return &hand{pool: pool} }},
 		{SIEVE, "as clock, but what is kept keeps its place and the hand goes on to younger blocks " +
-			"(NSDI'24)", func(pool int, _ Score) evictor { return &sieve{pool: pool} }},
+			"(NSDI'24)", func(pool int, _ Score) evictor { return &hand{pool: pool, stay: true} }},
 		{ByScore, "the block of the lowest score: the farthest from being selected at its request's " +
 			"newest step (ArkVale)", func(pool int, score Score) evictor {
 			return &byScore{pool: pool, score: score}

@@ -43,7 +43,7 @@ func (c *Cache) Held(s *Seq) int64 {
 }
 
 // Rounding is the largest excess in bytes of whole slots over the requested bytes.
-func (c *Cache) Rounding() int64 { return c.scale(int64(len(c.pools))) * c.Geo.BlockBytes }
+func (c *Cache) Rounding() int64 { return c.Scale(int64(len(c.pools))) * c.Geo.BlockBytes }
 
 // Resident returns the bytes of all blocks in HBM.
 func (c *Cache) Resident() int64 {
@@ -51,5 +51,5 @@ func (c *Cache) Resident() int64 {
 	for i := range c.pools {
 		n += int64(c.pools[i].used)
 	}
-	return c.scale(n) * c.Geo.BlockBytes
+	return c.Scale(n) * c.Geo.BlockBytes
 }

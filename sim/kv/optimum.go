@@ -3,6 +3,8 @@ package kv
 import (
 	"fmt"
 	"math"
+
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // Optimum returns the blocks that a trace selects and the fewest loads in pools of a size: the
@@ -16,36 +18,39 @@ func (t *Trace) Optimum(hbmBytes int64, perLayer bool) (Stats, error) {
 		pools = len(layersOf(t.Geo, t.Sample))
 	}
 	slots := poolSlots(t.Geo, t.Sample, hbmBytes, pools)
-	heaps := make([]lastUsed, pools)
-	o := optimum{key: make([]int32, t.ids()), at: make([]int32, t.ids())}
+	due, at := make([]int32, t.ids()), make([]int32, t.ids()) // next use, and place in the heap, from 1
+	heaps := make([]des.Heap[int32], pools)                   // the block whose next use is last first
+	for i := range heaps {
+		heaps[i].Before = func(a, b int32) bool { return due[a] > due[b] }
+		heaps[i].Moved = func(id int32, to int) { at[id] = int32(to + 1) }
+	}
 	next := t.next()
 	var stats Stats
 	err := t.turns(func(turn, layer int, ids []int32, written int) error {
 		h := &heaps[min(layer, pools-1)]
 		missing := 0
 		for _, id := range ids {
-			if o.at[id] == 0 {
+			if at[id] == 0 {
 				missing++
 			}
 		}
 		stats.Selected += int64(len(ids))
 		stats.Loaded += int64(missing - written)
 		stats.Written += int64(written)
-		for len(*h)+missing > slots {
-			if len(*h) == 0 || o.key[(*h)[0]] <= int32(turn) {
+		for h.Len()+missing > slots {
+			if h.Len() == 0 || due[h.Top()] <= int32(turn) {
 				return fmt.Errorf("kv: %d slots are too few for %d blocks that a layer selects at once",
 					slots, len(ids))
 			}
-			o.pop(h)
+			h.Remove(0)
 			stats.Evicted++
 		}
 		for i, id := range ids {
-			o.key[id] = next[i]
-			if o.at[id] == 0 {
-				*h = append(*h, id)
-				o.at[id] = int32(len(*h))
+			if due[id] = next[i]; at[id] == 0 {
+				h.Push(id)
+			} else {
+				h.Fix(int(at[id]) - 1)
 			}
-			o.up(h, int(o.at[id])-1)
 		}
 		next = next[len(ids):]
 		return nil
@@ -137,59 +142,4 @@ func (r *tracedRow) each(blocks int, f func(b int)) {
 	for b := tail; b < blocks; b++ {
 		f(b)
 	}
-}
-
-// lastUsed is a heap of the blocks in a pool; the block whose next use is last is at the top.
-type lastUsed []int32
-
-// optimum is the state of each block.
-type optimum struct {
-	key []int32 // turn of the next use
-	at  []int32 // place in its pool's heap, from 1; 0 = not in HBM
-}
-
-func (o *optimum) set(h *lastUsed, i int, id int32) {
-	(*h)[i] = id
-	o.at[id] = int32(i + 1)
-}
-
-// up restores the heap after the key of entry i has grown.
-func (o *optimum) up(h *lastUsed, i int) {
-	id := (*h)[i]
-	for i > 0 {
-		parent := (i - 1) / 2
-		if o.key[(*h)[parent]] >= o.key[id] {
-			break
-		}
-		o.set(h, i, (*h)[parent])
-		i = parent
-	}
-	o.set(h, i, id)
-}
-
-// pop removes the block whose next use is last.
-func (o *optimum) pop(h *lastUsed) {
-	o.at[(*h)[0]] = 0
-	n := len(*h) - 1
-	id := (*h)[n]
-	*h = (*h)[:n]
-	if n == 0 {
-		return
-	}
-	i := 0
-	for {
-		c := 2*i + 1
-		if c >= n {
-			break
-		}
-		if c+1 < n && o.key[(*h)[c+1]] > o.key[(*h)[c]] {
-			c++
-		}
-		if o.key[(*h)[c]] <= o.key[id] {
-			break
-		}
-		o.set(h, i, (*h)[c])
-		i = c
-	}
-	o.set(h, i, id)
 }

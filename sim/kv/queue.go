@@ -43,7 +43,3 @@ func (q *refQueue) tidy(c *Cache) {
 		}
 	}
 }
-
-// needsTidy reports whether stale refs should be dropped. It bounds refs by a constant factor
-// of the pool's slots.
-func needsTidy(refs, slots int) bool { return refs >= 2*slots+1024 }

@@ -1,5 +1,7 @@
 package kv
 
+import "github.com/sparseserve/sparseserve/sim/des"
+
 // Score estimates how critical a block of a sampled group is, as of the request's newest
 // selection from the group (Seq.Seen).
 type Score func(s *Seq, group, block int) float32
@@ -20,7 +22,7 @@ type byScore struct {
 // layerHeap holds the idle blocks of one sampled layer, the next victim first.
 type layerHeap struct {
 	version uint32 // layer version of the heap
-	blocks  []scored
+	blocks  des.Heap[scored]
 }
 
 type scored struct {
@@ -46,15 +48,15 @@ func (x *byScore) victim(c *Cache, only *Layer) (ref, bool) {
 		}
 		h := &x.layers[l.index]
 		x.renew(c, l, h)
-		if h.settle(c) && (best == nil || h.blocks[0].score < best.blocks[0].score) {
+		if h.settle(c) && (best == nil || h.blocks.Top().score < best.blocks.Top().score) {
 			best = h
 		}
 	}
 	if best == nil {
 		return ref{}, false
 	}
-	r := best.blocks[0].ref
-	best.pop()
+	r := best.blocks.Top().ref
+	best.blocks.Remove(0)
 	return r, true
 }
 
@@ -63,7 +65,8 @@ func (x *byScore) renew(c *Cache, l *Layer, h *layerHeap) {
 	if h.version == l.version {
 		return
 	}
-	h.version, h.blocks = l.version, h.blocks[:0]
+	h.version, h.blocks.Before = l.version, scored.before
+	blocks := h.blocks.Items()[:0]
 	for _, s := range c.seqs {
 		if !s.live {
 			continue
@@ -71,56 +74,30 @@ func (x *byScore) renew(c *Cache, l *Layer, h *layerHeap) {
 		for g := l.From; g < l.To; g++ {
 			for b, m := range s.row(g)[:s.blocks] {
 				if m.idle() {
-					h.blocks = append(h.blocks,
+					blocks = append(blocks,
 						scored{x.score(s, g, b), ref{s.id, m.when(), uint16(g), uint16(b)}})
 				}
 			}
 		}
 	}
-	for i := len(h.blocks)/2 - 1; i >= 0; i-- {
-		h.down(i)
-	}
+	h.blocks.Fill(blocks)
 }
 
 // settle removes blocks that are no longer idle from the top and reports whether a block
 // remains.
 func (h *layerHeap) settle(c *Cache) bool {
-	for len(h.blocks) > 0 {
-		r := h.blocks[0].ref
+	for h.blocks.Len() > 0 {
+		r := h.blocks.Top().ref
 		if m := c.at(r); m != nil && m.idle() && m.when() == r.stamp {
 			return true
 		}
-		h.pop()
+		h.blocks.Remove(0)
 	}
 	return false
 }
 
-func (h *layerHeap) pop() {
-	n := len(h.blocks) - 1
-	h.blocks[0] = h.blocks[n]
-	h.blocks = h.blocks[:n]
-	h.down(0)
-}
-
-func (h *layerHeap) down(i int) {
-	for {
-		c := 2*i + 1
-		if c >= len(h.blocks) {
-			return
-		}
-		if c+1 < len(h.blocks) && h.blocks[c+1].before(&h.blocks[c]) {
-			c++
-		}
-		if !h.blocks[c].before(&h.blocks[i]) {
-			return
-		}
-		h.blocks[c], h.blocks[i] = h.blocks[i], h.blocks[c]
-		i = c
-	}
-}
-
 // before orders the blocks of a layer.
-func (a *scored) before(b *scored) bool {
+func (a scored) before(b scored) bool {
 	switch {
 	case a.score != b.score:
 		return a.score < b.score

@@ -105,7 +105,7 @@ func (l *Lower) begins(number uint64) {
 // refuses reports whether a tier with Belady's eviction would evict the chunk first.
 func (t *tier) refuses(key uint64) bool {
 	return t.future != nil && t.capacity > 0 && t.index.n == t.capacity &&
-		t.index.find(t.keys, key) < 1 && t.future.due(key) >= t.due[t.heap[0]]
+		t.index.find(t.keys, key) < 1 && t.future.due(key) >= t.due[t.heap.Top()]
 }
 
 // date updates the place of a new or replaced chunk in the heap, furthest next use first.
@@ -116,12 +116,11 @@ func (t *tier) date(i int32) {
 	for int(i) >= len(t.due) {
 		t.due, t.at = append(t.due, 0), append(t.at, -1)
 	}
-	if t.at[i] < 0 {
-		t.at[i] = int32(len(t.heap))
-		t.heap = append(t.heap, i)
+	if t.due[i] = t.future.due(t.keys[i]); t.at[i] < 0 {
+		t.heap.Push(i)
+	} else {
+		t.heap.Fix(int(t.at[i]))
 	}
-	t.due[i] = t.future.due(t.keys[i])
-	t.sift(i)
 }
 
 // redate updates a chunk's heap entry if the chunk is present.
@@ -129,26 +128,4 @@ func (t *tier) redate(key uint64) {
 	if i := t.index.find(t.keys, key); i > 0 {
 		t.date(i)
 	}
-}
-
-// sift restores the heap order of a place.
-func (t *tier) sift(i int32) {
-	at := int(t.at[i])
-	set := func(at int, i int32) { t.heap[at], t.at[i] = i, int32(at) }
-	for at > 0 && t.due[t.heap[(at-1)/2]] < t.due[i] {
-		set(at, t.heap[(at-1)/2])
-		at = (at - 1) / 2
-	}
-	for {
-		child := 2*at + 1
-		if child+1 < len(t.heap) && t.due[t.heap[child+1]] > t.due[t.heap[child]] {
-			child++
-		}
-		if child >= len(t.heap) || t.due[t.heap[child]] <= t.due[i] {
-			break
-		}
-		set(at, t.heap[child])
-		at = child
-	}
-	set(at, i)
 }

@@ -1,9 +1,10 @@
 package prefix
 
 import (
-	"container/heap"
 	"math"
 	"slices"
+
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // Optimum returns the prompt tokens that an optimal cache of each capacity, in blocks, hits for the
@@ -23,6 +24,10 @@ func (s *Stack) Optimum(capacities ...int64) (tokens []int64) {
 	next := nextUses(uses, ends, len(s.runs))
 	for _, capacity := range capacities {
 		o := &optimum{capacity: capacity, held: make([]holding, 2*len(s.runs))}
+		o.order.Moved = func(h *holding, at int) { h.at = int32(at) }
+		o.order.Before = func(a, b *holding) bool {
+			return a.next > b.next || a.next == b.next && a.depth > b.depth
+		}
 		tokens = append(tokens, o.serve(uses, ends, next)*int64(s.block))
 	}
 	return tokens
@@ -122,7 +127,7 @@ func nextUses(uses []use, ends []int, runs int) []int32 {
 type optimum struct {
 	capacity, total int64
 	held            []holding // by piece
-	order           []*holding
+	order           des.Heap[*holding]
 }
 
 // holding is the leading blocks of a piece that the cache holds.
@@ -142,47 +147,22 @@ func (o *optimum) keep(h *holding, blocks, next int32) {
 	h.blocks, h.next = blocks, next
 	switch {
 	case h.at >= 0 && blocks == 0:
-		heap.Remove(o, int(h.at))
+		o.order.Remove(int(h.at))
 	case h.at >= 0:
-		heap.Fix(o, int(h.at))
+		o.order.Fix(int(h.at))
 	case blocks > 0:
-		heap.Push(o, h)
+		o.order.Push(h)
 	}
 }
 
 // shrink evicts blocks until the cache fits its capacity.
 func (o *optimum) shrink() {
 	for o.total > o.capacity {
-		h := o.order[0]
+		h := o.order.Top()
 		n := min(int64(h.blocks), o.total-o.capacity)
 		o.total -= n
 		if h.blocks -= int32(n); h.blocks == 0 {
-			heap.Pop(o)
+			o.order.Remove(0)
 		}
 	}
-}
-
-func (o *optimum) Len() int { return len(o.order) }
-
-func (o *optimum) Less(i, j int) bool {
-	a, b := o.order[i], o.order[j]
-	return a.next > b.next || a.next == b.next && a.depth > b.depth
-}
-
-func (o *optimum) Swap(i, j int) {
-	o.order[i], o.order[j] = o.order[j], o.order[i]
-	o.order[i].at, o.order[j].at = int32(i), int32(j)
-}
-
-func (o *optimum) Push(x any) {
-	h := x.(*holding)
-	h.at = int32(len(o.order))
-	o.order = append(o.order, h)
-}
-
-func (o *optimum) Pop() any {
-	last := len(o.order) - 1
-	h := o.order[last]
-	h.at, o.order = gone, o.order[:last]
-	return h
 }

@@ -32,16 +32,19 @@ type tier struct {
 	evicted  int64
 	last     uint64 // key of the last evicted chunk
 
-	future *Future  // for Belady
-	due    []uint64 // by place: next use of its chunk
-	heap   []int32  // heap of places, furthest next use first
-	at     []int32  // by place: position in the heap
+	future *Future         // for Belady
+	due    []uint64        // by place: next use of its chunk
+	heap   des.Heap[int32] // of places, furthest next use first
+	at     []int32         // by place: position in the heap
 }
 
 // newTier returns an empty tier. Place 0 holds no chunk.
 func newTier(capacity int64, order string) *tier {
-	return &tier{order: order, capacity: int(capacity), index: newIndex(4), keys: make([]uint64, 1),
+	t := &tier{order: order, capacity: int(capacity), index: newIndex(4), keys: make([]uint64, 1),
 		ready: make([]des.Time, 1), used: make([]bool, 1), next: make([]int32, 1), prev: make([]int32, 1)}
+	t.heap.Before = func(a, b int32) bool { return t.due[a] > t.due[b] }
+	t.heap.Moved = func(i int32, at int) { t.at[i] = int32(at) }
+	return t
 }
 
 // has returns the place of a chunk whose write has ended by now, or 0.
@@ -96,7 +99,7 @@ func (t *tier) victim() int32 {
 			t.link(i)
 		}
 	case Belady:
-		return t.heap[0]
+		return t.heap.Top()
 	case SIEVE:
 		i := t.hand
 		for {

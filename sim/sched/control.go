@@ -112,7 +112,7 @@ func (s *Scheduler) resetAll() {
 		case c.isNew:
 			s.unrun(c.req)
 			s.cfg.Memory.Release(&c.req.Grant, false)
-			s.waiting.pushFront(c.req)
+			s.wait(c.req)
 		default:
 			s.batch.SetBack = append(s.batch.SetBack, c.req)
 		}

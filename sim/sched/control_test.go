@@ -35,8 +35,8 @@ func TestAlgorithm1(t *testing.T) {
 		"P1:0-4@0-3 P2:0-4@0-3 P4:0-4@0-3", // 4+5+1; request 3 waits again, at the front
 		"D1 D2 D4",
 	)
-	if w := g.s.waiting; w.len() != 1 || w.front().ID != 3 {
-		t.Fatalf("%d waiting", w.len())
+	if w := g.s.waiting; len(w) != 1 || w[0].ID != 3 {
+		t.Fatalf("%d waiting", len(w))
 	}
 	l.need[2] = 9 // request 2's working set grows past what is left
 	g.expect(t, "D1 D4 P3:0-4@0-3", "D1 D4 D3")
@@ -210,7 +210,7 @@ func TestLimitWaitsThenPreempts(t *testing.T) {
 	g.expect(t, "", "") // 6+3+7 in 9: nobody can run until saves complete
 	l.inFlight = false
 	g.expect(t, "!3 D1") // request 2 may stay: 6+3
-	if r := g.all[3]; g.s.waiting.front() != r || r.Target != 6 {
+	if r := g.all[3]; g.s.waiting[0] != r || r.Target != 6 {
 		t.Errorf("request 3 should wait at the front for all of its 6 tokens, has %d", r.Target)
 	}
 }

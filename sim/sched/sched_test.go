@@ -164,9 +164,9 @@ func TestVLLMPreemptsLastByRecomputation(t *testing.T) {
 		"D1 D2",                 // contexts 8 and 7
 		"!2 D1",                 // context 9 needs a third block
 	)
-	if r := g.all[2]; r.Target != 8 || r.Generated != 2 || g.s.waiting.front() != r {
+	if r := g.all[2]; r.Target != 8 || r.Generated != 2 || g.s.waiting[0] != r {
 		t.Fatalf("preempted request: target %d, generated %d, front of queue %v", r.Target, r.Generated,
-			g.s.waiting.front() == r)
+			g.s.waiting[0] == r)
 	}
 	g.expect(t, "D1", "D1", "D1", "D1", "D1", "P2:0-8@0-3 P3:0-4@0-3", "D2")
 }

@@ -77,7 +77,7 @@ type Config struct {
 type Scheduler struct {
 	cfg     Config
 	base    base
-	waiting queue
+	waiting []*Request
 	running []*Request
 	loading int // requests that wait for a prefix load, in neither queue
 
@@ -105,24 +105,33 @@ func New(cfg Config) (*Scheduler, error) {
 type base struct {
 	name string
 	fill func(*Scheduler)
-	// byChunk: blocks of a prefill are allocated chunk by chunk, not all at admission.
-	byChunk bool
-	// wholePrompt, with byChunk: a request is admitted only if free blocks hold its whole prompt.
-	wholePrompt bool
+	grants
 }
+
+// grants is when the blocks of a prefill are allocated. Admission follows it, and so does the HBM
+// that a chunked prefill holds with offloading.
+type grants uint8
+
+const (
+	_           grants = iota // a base must name its grants
+	wholePrompt               // all at admission
+	byChunk                   // chunk by chunk
+	// chunk by chunk, but a request is admitted only if free blocks hold its whole prompt
+	byChunkWithRoom
+)
 
 // bases are the policies that a configuration can name. To add one, add a file and an entry
 // here.
 var bases = []base{
-	{name: "vllm", fill: (*Scheduler).vllm},
-	{name: "vllm-v1", fill: (*Scheduler).vllmV1, byChunk: true},
-	{name: "vllm-v1-whole", fill: (*Scheduler).vllmV1, byChunk: true, wholePrompt: true},
-	{name: "sarathi", fill: (*Scheduler).sarathi},
+	{"vllm", (*Scheduler).vllm, wholePrompt},
+	{"vllm-v1", (*Scheduler).vllmV1, byChunk},
+	{"vllm-v1-whole", (*Scheduler).vllmV1, byChunkWithRoom},
+	{"sarathi", (*Scheduler).sarathi, wholePrompt},
 }
 
 // AllocatesByChunk reports whether the named base allocates the blocks of a prefill chunk by chunk.
 func AllocatesByChunk(name string) bool {
-	return slices.ContainsFunc(bases, func(b base) bool { return b.name == name && b.byChunk })
+	return slices.ContainsFunc(bases, func(b base) bool { return b.name == name && b.grants != wholePrompt })
 }
 
 // BaseNames names the base policies.
@@ -138,11 +147,11 @@ func BaseNames() []string {
 func (s *Scheduler) Planner() *Planner { return &s.cfg.Planner }
 
 // Add queues an arrived request.
-func (s *Scheduler) Add(r *Request) { s.waiting.pushBack(r) }
+func (s *Scheduler) Add(r *Request) { s.waiting = append(s.waiting, r) }
 
 // Waiting and Running return numbers of requests. Waiting includes requests that load their
 // prefix.
-func (s *Scheduler) Waiting() int { return s.waiting.len() + s.loading }
+func (s *Scheduler) Waiting() int { return len(s.waiting) + s.loading }
 func (s *Scheduler) Running() int { return len(s.running) }
 
 // Most is the largest number of requests that ran concurrently so far. Limited reports whether
@@ -156,10 +165,10 @@ func (s *Scheduler) Held() bool { return s.held }
 // NextPrompt is the number of tokens that the first waiting request must compute; 0 if none
 // waits.
 func (s *Scheduler) NextPrompt() int {
-	if s.waiting.len() == 0 {
+	if len(s.waiting) == 0 {
 		return 0
 	}
-	r := s.waiting.front()
+	r := s.waiting[0]
 	return r.Target - r.Hit
 }
 
@@ -168,11 +177,11 @@ func (s *Scheduler) NextPrompt() int {
 func (s *Scheduler) Landed(r *Request) {
 	s.cfg.Memory.Landed(&r.Grant)
 	s.loading--
-	s.waiting.pushFront(r)
-	q := s.waiting.items[s.waiting.head:]
-	for i := 0; i+1 < len(q) && q[i+1].Grant.Table.Holds(); i++ {
-		q[i], q[i+1] = q[i+1], q[i]
+	at := 0
+	for at < len(s.waiting) && s.waiting[at].Grant.Table.Holds() {
+		at++
 	}
+	s.waiting = slices.Insert(s.waiting, at, r)
 }
 
 // reclaim frees the loaded prefix of the last waiting request that has one, except the first
@@ -182,10 +191,9 @@ func (s *Scheduler) reclaim() bool {
 	if len(s.candidates) > 0 || len(s.running) > 0 || s.loading > 0 {
 		return false
 	}
-	q := s.waiting.items[s.waiting.head:]
-	for i := len(q) - 1; i > 0; i-- {
-		if q[i].Grant.Table.Holds() {
-			s.cfg.Memory.Release(&q[i].Grant, false)
+	for i := len(s.waiting) - 1; i > 0; i-- {
+		if r := s.waiting[i]; r.Grant.Table.Holds() {
+			s.cfg.Memory.Release(&r.Grant, false)
 			return true
 		}
 	}
@@ -251,15 +259,27 @@ func (s *Scheduler) preempt(i int) *Request {
 	r.running = false
 	s.cfg.Memory.Release(&r.Grant, false)
 	r.restart()
-	s.waiting.pushFront(r)
+	s.wait(r)
 	s.batch.Preempted = append(s.batch.Preempted, r)
 	return r
 }
 
-func (s *Scheduler) run(r *Request) {
+// wait puts a request at the front of the queue.
+func (s *Scheduler) wait(r *Request) { s.waiting = slices.Insert(s.waiting, 0, r) }
+
+// run moves the first waiting request to the running ones.
+func (s *Scheduler) run() {
+	r := s.pop()
 	r.running = true
 	s.running = append(s.running, r)
 	s.most = max(s.most, len(s.running))
+}
+
+// pop removes the first waiting request.
+func (s *Scheduler) pop() *Request {
+	r := s.waiting[0]
+	s.waiting = slices.Delete(s.waiting, 0, 1)
+	return r
 }
 
 func (s *Scheduler) unrun(r *Request) {
@@ -270,38 +290,4 @@ func (s *Scheduler) unrun(r *Request) {
 		}
 	}
 	r.running = false
-}
-
-// queue is a double-ended queue of requests.
-type queue struct {
-	items []*Request
-	head  int
-}
-
-func (q *queue) len() int        { return len(q.items) - q.head }
-func (q *queue) front() *Request { return q.items[q.head] }
-
-func (q *queue) pushBack(r *Request) {
-	if q.head > 64 && q.head*2 > len(q.items) {
-		n := copy(q.items, q.items[q.head:])
-		clear(q.items[n:])
-		q.items, q.head = q.items[:n], 0
-	}
-	q.items = append(q.items, r)
-}
-
-func (q *queue) popFront() *Request {
-	r := q.items[q.head]
-	q.items[q.head] = nil
-	q.head++
-	return r
-}
-
-func (q *queue) pushFront(r *Request) {
-	if q.head == 0 {
-		q.items = append(make([]*Request, 64, 64+2*len(q.items)), q.items...)
-		q.head = 64
-	}
-	q.head--
-	q.items[q.head] = r
 }

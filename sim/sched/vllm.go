@@ -41,11 +41,19 @@ func (s *Scheduler) budget() Budget {
 	return Budget{Tokens: s.cfg.MaxTokens, Inject: s.cfg.Planner.MaxInject}
 }
 
-// admitWaiting moves waiting requests to the running queue while the memory fits their whole
-// prompt and the budget allows a segment.
+// admitWaiting moves waiting requests to the running queue while the memory has what the base grants at
+// admission and the budget allows a segment.
 func (s *Scheduler) admitWaiting(b *Budget) {
-	for !s.closed && s.waiting.len() > 0 && len(s.running) < s.cfg.MaxRequests {
-		r := s.waiting.front()
+	if s.base.grants == wholePrompt {
+		s.admitWhole(b)
+	} else {
+		s.admitByChunk(*b)
+	}
+}
+
+func (s *Scheduler) admitWhole(b *Budget) {
+	for !s.closed && len(s.waiting) > 0 && len(s.running) < s.cfg.MaxRequests {
+		r := s.waiting[0]
 		before, left := s.match(r), *b
 		seg, ok := s.cfg.Planner.Next(r, &left)
 		if !ok || !s.cfg.Memory.Admit(&r.Grant, r.Target, seg.TokenTo) {
@@ -53,8 +61,7 @@ func (s *Scheduler) admitWaiting(b *Budget) {
 			return
 		}
 		*b = left
-		s.waiting.popFront()
-		s.run(r)
+		s.run()
 		s.candidates = append(s.candidates, candidate{req: r, seg: seg, isNew: true})
 	}
 }

@@ -31,17 +31,17 @@ func (s *Scheduler) vllmV1() {
 	if len(s.batch.Preempted) > 0 && !s.reclaim() {
 		return
 	}
-	for s.admitV1(b); s.reclaim(); s.admitV1(b) {
+	for s.admitWaiting(&b); s.reclaim(); s.admitWaiting(&b) {
 	}
 }
 
-// admitV1 moves waiting requests to the running queue, chunk by chunk. A request whose cached
+// admitByChunk moves waiting requests to the running queue, chunk by chunk. A request whose cached
 // prefix is below HBM loads it first; other requests run meanwhile.
-func (s *Scheduler) admitV1(b Budget) {
-	for !s.closed && s.waiting.len() > 0 && len(s.running) < s.cfg.MaxRequests {
-		r := s.waiting.front()
+func (s *Scheduler) admitByChunk(b Budget) {
+	for !s.closed && len(s.waiting) > 0 && len(s.running) < s.cfg.MaxRequests {
+		r := s.waiting[0]
 		before, left := s.match(r), b
-		if s.base.wholePrompt && !s.cfg.Memory.Room(&r.Grant, r.Target) {
+		if s.base.grants == byChunkWithRoom && !s.cfg.Memory.Room(&r.Grant, r.Target) {
 			r.StartAfter(before)
 			return
 		}
@@ -49,7 +49,7 @@ func (s *Scheduler) admitV1(b Budget) {
 			if r.StartAfter(before); !ok {
 				return
 			}
-			s.waiting.popFront()
+			s.pop()
 			s.loading++
 			s.batch.Loading = append(s.batch.Loading, r)
 			continue
@@ -60,8 +60,7 @@ func (s *Scheduler) admitV1(b Budget) {
 			return
 		}
 		b = left
-		s.waiting.popFront()
-		s.run(r)
+		s.run()
 		s.candidates = append(s.candidates, candidate{req: r, seg: seg, isNew: true})
 	}
 }
