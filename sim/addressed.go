@@ -105,8 +105,8 @@ func (p *addressed) begin(m *Step) error {
 }
 
 func (s *Server) rowOf(r *request) Row {
-	row := Row{ID: r.ID, Seq: r.handle(), Prompt: r.prompt, MaxTokens: r.prompt + r.Output}
-	if s.prefixes != nil {
+	row := Row{ID: r.ID, Seq: r.handle(), Prompt: r.Prompt, MaxTokens: r.Prompt + r.Output}
+	if s.Spec.CachesPrefixes() {
 		row.Pages = r.table.Blocks()
 	}
 	if c := r.arrival.Content; c != nil {

@@ -63,12 +63,12 @@ func (t *tiered) keysOf(r *request, blocks int) []uint64 {
 		return r.keys[:blocks]
 	}
 	c := r.arrival.Content
-	if c == nil || r.prompt < r.arrival.Prompt {
+	if c == nil || r.Prompt < r.arrival.Prompt {
 		return nil
 	}
 	if len(r.keys) == 0 {
 		chain := prefix.NewChain(c.Prompt)
-		for b := range r.prompt / t.Geometry.BlockTokens {
+		for b := range r.Prompt / t.Geometry.BlockTokens {
 			key, ok := chain.Key((b + 1) * t.Geometry.BlockTokens)
 			if !ok {
 				break

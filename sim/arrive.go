@@ -52,27 +52,28 @@ func (s *Server) arrival(t ticket) error {
 		s.metrics.arrived(a.At)
 	}
 	prompt, limit := s.cut(&a)
-	if reason := s.reject(&a, prompt, limit); reason != "" {
-		s.metrics.rejected(reason)
-		rec := RequestRecord{ID: t.id, Replica: s.replica, Retries: t.retries, Set: a.Set,
-			Given: a.Prompt, Prompt: prompt, Output: a.Output, Arrival: a.At, Rejected: reason}
-		s.metrics.remember(&rec, nil, recalled{})
-		if err := s.rec.Request(&rec); err != nil {
+	rec := &t.record
+	rec.ID, rec.Replica, rec.Set, rec.Arrival = t.id, s.replica, a.Set, a.At
+	rec.Given, rec.Prompt, rec.Output = a.Prompt, prompt, a.Output
+	if rec.Rejected = s.reject(&a, prompt, limit); rec.Rejected != "" {
+		s.metrics.rejected(rec.Rejected)
+		s.metrics.remember(rec, nil, recalled{})
+		if err := s.rec.Request(rec); err != nil {
 			return err
 		}
 		return s.ended(a, s.events.Now()+s.Engine.Reply, true)
 	}
-	if prompt < a.Prompt && t.retries == 0 {
+	if prompt < a.Prompt && rec.Retries == 0 {
 		s.metrics.truncated(a.Prompt, prompt)
 	}
 	r := s.newRequest()
-	r.arrival, r.prompt, r.life = a, prompt, t.life
+	r.arrival, r.life = a, t.life
 	r.Request = sched.NewRequest(t.id, prompt, a.Output)
 	r.Resume(t.generated)
 	if err := s.foreseen(t.id); err != nil {
 		return err
 	}
-	s.share(r)
+	s.prefixes.arrive(r)
 	s.requests[r.Request] = r
 	s.weigh(r)
 	if s.Engine.PlanAhead && s.busy {

@@ -7,21 +7,22 @@ import "fmt"
 // event.
 func (s *Server) check() error {
 	emitted, err := s.checkRequests()
+	if err == nil {
+		err = s.metrics.check(len(s.requests), emitted)
+	}
+	if err == nil {
+		err = s.checkBlocks()
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("at %v, step %d: %w", s.events.Now(), s.steps, err)
 	}
-	if err := s.metrics.check(len(s.requests), emitted); err != nil {
-		return err
-	}
-	return s.checkBlocks()
+	return nil
 }
 
 // checkBlocks verifies laws 1 to 3 of one server, alone or in a fleet.
 func (s *Server) checkBlocks() error {
-	if s.prefixes != nil {
-		if err := s.prefixes.Check(s.tables); err != nil {
-			return fmt.Errorf("law 1: %w", err)
-		}
+	if err := s.prefixes.check(); err != nil {
+		return err
 	}
 	return s.memory.check()
 }

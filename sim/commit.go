@@ -43,8 +43,8 @@ func (s *Server) commit(now des.Time) error {
 
 // recordStep records the ended step.
 func (s *Server) recordStep() error {
-	s.saveEntered()
-	s.notePrefixes()
+	s.prefixes.saveEntered(s.events.Now())
+	s.step.rec.Prefix = s.prefixes.use(&s.step.meta.Prefix)
 	s.metrics.step(&s.step.rec)
 	s.steps++
 	return s.rec.Step(&s.step.rec)
@@ -53,17 +53,19 @@ func (s *Server) recordStep() error {
 // emit emits one token of a request.
 func (s *Server) emit(r *request, now des.Time) error {
 	now += s.Engine.Reply
+	rec := &r.record
 	if r.Generated == 0 {
-		r.first = now
+		rec.FirstToken = now
 	} else {
-		r.longest = max(r.longest, now-r.last)
-		s.metrics.gap(now - r.last)
+		gap := now - rec.LastToken
+		rec.LongestTBT = max(rec.LongestTBT, gap)
+		s.metrics.gap(gap)
 		if s.metrics.journal != nil {
-			r.gaps = append(r.gaps, now-r.last)
+			r.gaps = append(r.gaps, gap)
 		}
-		s.rec.Gap(now - r.last)
+		s.rec.Gap(gap)
 	}
-	r.last = now
+	rec.LastToken = now
 	r.Generated++
 	s.metrics.rates.tokens++
 	if !r.Finished() {
@@ -72,7 +74,7 @@ func (s *Server) emit(r *request, now des.Time) error {
 	}
 	s.path.drop(r, true)
 	if s.RecordTo != nil {
-		if err := s.RecordTo.Finish(r.ID, r.prompt, r.Output); err != nil {
+		if err := s.RecordTo.Finish(r.ID, r.Prompt, r.Output); err != nil {
 			return err
 		}
 	}
@@ -80,22 +82,16 @@ func (s *Server) emit(r *request, now des.Time) error {
 	s.sched.Finish(r.Request)
 	delete(s.requests, r.Request)
 	s.load.remove(r.load)
-	rec := RequestRecord{
-		ID: r.ID, Replica: s.replica, Retries: r.retries, Set: r.arrival.Set, Given: r.arrival.Prompt,
-		Prompt: r.prompt, Output: r.Output, Hit: r.hit,
-		HitDRAM: r.hitDRAM, HitSSD: r.hitSSD, Arrival: r.arrival.At, Scheduled: r.scheduled,
-		FirstToken: r.first, LastToken: r.last, LongestTBT: r.longest,
-		Preemptions: r.preemptions,
-	}
+	rec.Replica = s.replica
 	if h := &r.recalled; len(h.each) > 0 {
 		rec.Recall, rec.Missed2 = h.sum/float64(len(h.each)), h.missed2/float64(len(h.each))
 		s.metrics.recalls.add(h)
 	}
-	s.metrics.completed(&rec)
-	s.metrics.remember(&rec, r.gaps, r.recalled)
+	s.metrics.completed(rec)
+	s.metrics.remember(rec, r.gaps, r.recalled)
 	r.Request = nil
 	s.free = append(s.free, r)
-	if err := s.rec.Request(&rec); err != nil {
+	if err := s.rec.Request(rec); err != nil {
 		return err
 	}
 	return s.ended(r.arrival, now, false)

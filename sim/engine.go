@@ -33,16 +33,17 @@ func (s *Server) nextBatch() {
 }
 
 func (s *Server) formBatch() {
-	if s.tiers != nil {
-		s.prefixes.Plan(s.events.Now())
-	}
+	now := s.events.Now()
+	s.prefixes.plan(now)
 	s.step.batch = s.sched.Next()
-	s.saveEntered()
+	s.prefixes.saveEntered(now)
 	for _, r := range s.step.batch.Preempted {
 		s.evictRequest(s.requests[r])
 	}
 	for _, r := range s.step.batch.Matched {
 		s.weigh(s.requests[r])
 	}
-	s.fetchPrefixes(s.events.Now())
+	for _, r := range s.step.batch.Loading {
+		s.prefixes.fetch(now, s.requests[r])
+	}
 }

@@ -32,7 +32,7 @@ func (s *Server) handle(ev event) error {
 	case saveDone:
 		return s.memory.saved(ev.n)
 	case landed:
-		s.prefixLanded(int(ev.n))
+		s.sched.Landed(s.prefixes.landed(int(ev.n)).Request)
 		return nil
 	case stepDone:
 		return s.commit(s.events.Now())
@@ -54,8 +54,8 @@ func (s *Server) proceed() error {
 		if err := s.startStep(now); err != nil || s.busy {
 			return err
 		}
-		s.savePrefixes(now) // no step will do it, and a request may wait for the blocks
-		s.awaitPrefixSaves(now)
+		s.prefixes.save(now) // no step will do it, and a request may wait for the blocks
+		s.prefixes.await(now)
 	}
 	return s.memory.drain(now)
 }

@@ -39,11 +39,10 @@ func (f *Fleet) fail(r *replica) {
 	s := r.server
 	f.servers[s.number] = nil // its pending events are ignored from now on
 	r.server, r.steps = nil, s.steps
-	if s.prefixes != nil { // retries count as Again, so record its first prefills now
-		f.metrics.lostStep(f.events.Now(), s.usedPrefixes())
-	}
+	// Retries count as Again, so record its first prefills now.
+	f.metrics.lostStep(f.events.Now(), s.prefixes.use(&s.step.meta.Prefix))
 	for _, t := range s.abandoned() {
-		t.retries++
+		t.record.Retries++
 		f.metrics.retried++
 		f.send(t)
 	}

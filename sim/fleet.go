@@ -111,26 +111,7 @@ func (f *Fleet) startReplica(r *replica, index int) error {
 // Run serves the workload to its end, as Server.Run does.
 func (f *Fleet) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, error) {
 	f.stopped = func() error { return context.Cause(ctx) }
-	if err := f.begin(w, rec); err != nil {
-		return nil, err
-	}
-	for {
-		if ctx.Err() != nil {
-			return f.interrupted(), context.Cause(ctx)
-		}
-		more, err := f.advance()
-		if err != nil {
-			return f.interrupted(), plain(ctx, err)
-		}
-		if !more {
-			return f.end()
-		}
-		if checkLaws {
-			if err := f.check(); err != nil {
-				panic(fmt.Sprintf("sim: at %v: %v", f.events.Now(), err))
-			}
-		}
-	}
+	return drive(ctx, f, w, rec)
 }
 
 func (f *Fleet) begin(w Workload, rec Recorder) error {
@@ -174,8 +155,7 @@ func (f *Fleet) end() (*Metrics, error) {
 	return f.metrics.reached(f.reach()).figures(&f.Cutoff), nil
 }
 
-// advance handles one event; more is false if no event is left. Steps begin after all events of
-// their time.
+// advance handles one event. Steps begin after all events of their time.
 func (f *Fleet) advance() (more bool, err error) {
 	ev, ok := f.events.Next()
 	if !ok {

@@ -17,8 +17,8 @@ import (
 // speculation accepts a random number of tokens. With window layers, requests do not take one block
 // per BlockTokens tokens.
 func (s *Server) leapable() bool {
-	return !s.stepwise && s.Spec.Speculation.Tokens == 0 && s.Model.WindowLayers == 0 &&
-		s.fleet == nil && s.memory.uniform() && s.path.repeats() && s.prefixes == nil &&
+	return !s.stepwise && s.Spec.Speculation.Tokens == 0 && s.Model.BoundTokens == 0 &&
+		s.fleet == nil && s.memory.uniform() && s.path.repeats() && !s.Spec.CachesPrefixes() &&
 		s.metrics.journal == nil && s.RecordTo == nil
 }
 
@@ -58,7 +58,6 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 		}
 		now = end
 		st.work.DecodeTokens += int64(n)
-		st.work.BoundedTokens += s.boundedGrowth(steps)
 		st.meta.Index, st.meta.Start, st.rec.Index, st.rec.Start = s.steps, now, s.steps, now
 		if err := s.priceNext(now); err != nil {
 			s.growBy(steps + 1)
@@ -71,7 +70,8 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 		return now, nil
 	}
 	for _, r := range st.decodes {
-		r.last, r.longest = now+s.Engine.Reply, max(r.longest, longest)
+		r.record.LastToken = now + s.Engine.Reply
+		r.record.LongestTBT = max(r.record.LongestTBT, longest)
 	}
 	s.growBy(steps)
 	if s.memory.Used() != used {
@@ -106,19 +106,6 @@ func (s *Server) growBy(steps int) {
 	}
 }
 
-// boundedGrowth returns the growth of the decodes' bounded tokens after the given number of steps.
-func (s *Server) boundedGrowth(steps int) (n int64) {
-	if s.Model.BoundTokens == 0 {
-		return 0
-	}
-	for _, r := range s.step.decodes {
-		if r.Context()+steps < s.Model.BoundTokens {
-			n++
-		}
-	}
-	return n
-}
-
 // leapOver returns the number of steps, from the step that began at now, that end no request and no
 // prompt. ok is false if the following steps may differ in other ways.
 func (s *Server) leapOver(now des.Time) (most int, ok bool) {
@@ -129,7 +116,7 @@ func (s *Server) leapOver(now des.Time) (most int, ok bool) {
 	}
 	most = math.MaxInt
 	for _, r := range s.step.decodes {
-		if r.last != now+s.Engine.Reply { // its token interval differs from the step time
+		if r.record.LastToken != now+s.Engine.Reply { // its token interval differs from the step time
 			return 0, false
 		}
 		most = min(most, r.Output-r.Generated-1)

@@ -7,15 +7,15 @@ import (
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
-// hbmLimit computes the HBM that each candidate request needs. With batch control it uses Algorithm
-// 1's working sets, otherwise the minimum that must be resident for the step to run.
-type hbmLimit struct{ *tiered }
+// A tiered memory limits batches by the HBM that each candidate request needs (sched.Limit). With
+// batch control it uses Algorithm 1's working sets, otherwise the minimum that must be resident for
+// the step to run.
 
 // Available returns the HBM without metadata, prefill buffers and held blocks. Held blocks are
 // open, waiting to be saved, or part of a running chunked prefill.
-func (l *hbmLimit) Available() int64 {
-	total, reserved := l.cache.Bytes()
-	return total - reserved - l.cache.Held(nil) - l.cache.Rounding()
+func (t *tiered) Available() int64 {
+	total, reserved := t.cache.Bytes()
+	return total - reserved - t.cache.Held(nil) - t.cache.Rounding()
 }
 
 // allBlocks returns the HBM in bytes for n blocks of every group.
@@ -47,17 +47,17 @@ func (t *tiered) opens(context int) int64 {
 // Decode returns a decode's working set without open blocks: the union of the blocks that its last
 // w steps selected, or one step's selection before its first step. Without batch control it returns
 // the bytes that must be in HBM at once.
-func (l *hbmLimit) Decode(sr *sched.Request) int64 {
+func (t *tiered) Decode(sr *sched.Request) int64 {
 	context := sr.Context()
-	need := l.selectedAtOnce(context) + l.opens(context)
-	if !l.Spec.Offload.BatchControl {
+	need := t.selectedAtOnce(context) + t.opens(context)
+	if !t.Spec.Offload.BatchControl {
 		return need
 	}
-	set := l.workingSet(l.requests[sr])
-	if !l.Spec.Sparse() || l.Spec.Selection.RecentBlocks > 0 {
-		set -= l.allBlocks(1) // the open block is counted as held
+	set := t.workingSet(t.requests[sr])
+	if !t.Spec.Sparse() || t.Spec.Selection.RecentBlocks > 0 {
+		set -= t.allBlocks(1) // the open block is counted as held
 	}
-	return max(need, set+l.opens(context))
+	return max(need, set+t.opens(context))
 }
 
 // workingSet returns the bytes of the blocks that a decode's last steps selected: at least one
@@ -83,29 +83,29 @@ func (t *tiered) workingSet(r *request) int64 {
 // Prefill returns the additional HBM of a prefill: all layers of all chunks so far and the blocks
 // granted for the rest, or the buffers of a layer-segmented prefill, which are already reserved
 // while it runs.
-func (l *hbmLimit) Prefill(seg *sched.Segment) int64 {
-	return l.prefill(seg) + l.prefixSet(seg.Req, l.Spec.Offload.BatchControl)
+func (t *tiered) Prefill(seg *sched.Segment) int64 {
+	return t.prefill(seg) + t.prefixSet(seg.Req, t.Spec.Offload.BatchControl)
 }
 
 // prefill is Prefill without the selected prefix blocks.
-func (l *hbmLimit) prefill(seg *sched.Segment) int64 {
-	r := l.requests[seg.Req]
-	meta := l.metaBytes(seg.Req.Target)
+func (t *tiered) prefill(seg *sched.Segment) int64 {
+	r := t.requests[seg.Req]
+	meta := t.metaBytes(seg.Req.Target)
 	if r.seq != nil {
 		meta = 0 // already reserved with the first segment
 	}
-	if l.Spec.Segmented() {
+	if t.Spec.Segmented() {
 		if r.seq != nil {
 			return 0
 		}
-		return l.segmentBuffers(seg.Req.Target, seg.Req.Hit) + meta
+		return t.segmentBuffers(seg.Req.Target, seg.Req.Hit) + meta
 	}
 	held, granted := int64(0), int64(0)
 	if r.seq != nil {
-		held, granted = l.cache.Held(r.seq), l.promptRest(seg.Req.Target, seg.TokenFrom)
+		held, granted = t.cache.Held(r.seq), t.promptRest(seg.Req.Target, seg.TokenFrom)
 	}
-	return l.allBlocks(l.Geometry.Blocks(seg.TokenTo)-l.looseBlocks(seg.Req)) - held +
-		l.promptRest(seg.Req.Target, seg.TokenTo) - granted + meta
+	return t.allBlocks(t.Geometry.Blocks(seg.TokenTo)-t.looseBlocks(seg.Req)) - held +
+		t.promptRest(seg.Req.Target, seg.TokenTo) - granted + meta
 }
 
 // promptRest returns the HBM granted to a chunked prefill beyond its first tokens. vLLM 0.5 to 0.6,
@@ -120,10 +120,10 @@ func (t *tiered) promptRest(target, tokens int) int64 {
 
 // CanRun implements sched.Limit. Metadata, buffers and unsaved blocks of all requests cannot be
 // evicted.
-func (l *hbmLimit) CanRun(sr *sched.Request, seg *sched.Segment, preempted []*sched.Request) bool {
-	total, reserved := l.cache.Bytes()
-	free := total - reserved - l.cache.Rounding()
-	for _, r := range l.requests {
+func (t *tiered) CanRun(sr *sched.Request, seg *sched.Segment, preempted []*sched.Request) bool {
+	total, reserved := t.cache.Bytes()
+	free := total - reserved - t.cache.Rounding()
+	for _, r := range t.requests {
 		switch {
 		case r.seq == nil:
 		case slices.Contains(preempted, r.Request):
@@ -131,21 +131,21 @@ func (l *hbmLimit) CanRun(sr *sched.Request, seg *sched.Segment, preempted []*sc
 		case seg != nil && r.Request == sr:
 		default:
 			_, saved := r.seq.Full()
-			free -= l.allBlocks(r.seq.Blocks() - saved)
+			free -= t.allBlocks(r.seq.Blocks() - saved)
 		}
 	}
 	if seg == nil {
-		return l.selectedAtOnce(sr.Context())+l.opens(sr.Context()) <= free
+		return t.selectedAtOnce(sr.Context())+t.opens(sr.Context()) <= free
 	}
-	need := l.prefill(seg) + l.prefixSet(sr, false)
-	if r := l.requests[sr]; r.seq != nil {
-		need += l.cache.Held(r.seq)
+	need := t.prefill(seg) + t.prefixSet(sr, false)
+	if r := t.requests[sr]; r.seq != nil {
+		need += t.cache.Held(r.seq)
 	}
 	return need <= free
 }
 
 // SavesInFlight implements sched.Limit.
-func (l *hbmLimit) SavesInFlight() bool { return len(l.saves) > 0 }
+func (t *tiered) SavesInFlight() bool { return len(t.saves) > 0 }
 
 // metaBytes returns the size of the selection metadata of a context's full blocks.
 func (t *tiered) metaBytes(tokens int) int64 {

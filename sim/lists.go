@@ -73,10 +73,10 @@ func (p *addressed) openLists(layer int, dense bool) *layerLists {
 	for i, r := range p.step.decodes {
 		if i == len(l.rows) {
 			l.rows = append(l.rows, listedRow{})
-		} else if row := &l.rows[i]; row.id == r.ID && row.preemptions == r.preemptions {
+		} else if row := &l.rows[i]; row.id == r.ID && row.preemptions == r.record.Preemptions {
 			continue
 		}
-		l.rows[i] = listedRow{id: r.ID, preemptions: r.preemptions}
+		l.rows[i] = listedRow{id: r.ID, preemptions: r.record.Preemptions}
 		l.changed = true
 		for unit := i * heads; unit < (i+1)*heads; unit++ {
 			l.truncate(unit, 0)

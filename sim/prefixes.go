@@ -7,7 +7,84 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
 	"github.com/sparseserve/sparseserve/sim/prefix"
+	"github.com/sparseserve/sparseserve/sim/sched"
 )
+
+// prefixes reuses the KV of earlier prompts: declared, as the trace says, or cached by the server.
+type prefixes interface {
+	// arrive sets what an arriving request can reuse.
+	arrive(*request)
+	// begin counts the hit of a prefill that begins, for the first time or after a preemption, and adds
+	// what it loads to its step.
+	begin(r *request, first bool, l *PrefixLoad)
+	// plan precedes the forming of a batch at a time.
+	plan(now des.Time)
+	// fetch makes the device load the prefix of a request that waits for it. landed ends the load.
+	fetch(now des.Time, r *request)
+	landed(id int) *request
+	// save makes the device write pending chunks to the tiers below HBM, starting at the given time. It
+	// returns true if any chunk leaves HBM. saveEntered does so for pages that entered a tree: an
+	// earlier step computed their KV. await schedules an event for an idle server when blocks that are
+	// being saved become free.
+	save(at des.Time) (any bool)
+	saveEntered(now des.Time)
+	await(now des.Time)
+	// read adds a decode to the readers of the step that is prepared. reread returns the tokens that
+	// more than one of them reads.
+	read(*request)
+	reread() (tokens int64)
+	// use returns and resets what was used since the last call, with the loads of the ending step.
+	use(*PrefixLoad) PrefixUse
+	// open reports whether hits may depend on the size of the memory.
+	open() bool
+	check() error
+}
+
+// declared is the reuse without a prefix cache: hits are those that the trace declares.
+type declared struct{ *Config }
+
+func (p declared) plan(des.Time)                 {}
+func (p declared) fetch(des.Time, *request)      {}
+func (p declared) landed(int) *request           { return nil }
+func (p declared) save(des.Time) bool            { return false }
+func (p declared) saveEntered(des.Time)          {}
+func (p declared) await(des.Time)                {}
+func (p declared) read(*request)                 {}
+func (p declared) reread() int64                 { return 0 }
+func (p declared) use(*PrefixLoad) (u PrefixUse) { return u }
+func (p declared) open() bool                    { return false }
+func (p declared) check() error                  { return nil }
+
+func (p declared) arrive(r *request) {
+	a := &r.arrival
+	r.Grant.Cached = p.prefixHit(a.Cached, r.Prompt)
+	r.StartAfter(r.Grant.Cached)
+	if p.Addressed && a.Content != nil {
+		r.table.Reset(a.Content, a.Prompt, r.Prompt, r.Output, uint64(r.ID))
+	}
+}
+
+func (p declared) begin(r *request, first bool, _ *PrefixLoad) {
+	if first {
+		r.record.Hit = r.Hit
+	}
+}
+
+// cached is a prefix cache, with or without tiers below HBM. With it the hit of a request is known
+// when the request is scheduled.
+type cached struct {
+	*Config
+	memory   sharing
+	tiers    PrefixDevice // moves what is below HBM; nil without tiers
+	requests map[*sched.Request]*request
+	schedule func(at des.Time, kind eventKind, n int64)
+
+	content bool             // prompts may share KV
+	looksAt des.Time         // time of the scheduled event for the end of a save
+	landing map[int]*request // requests by ID whose prefix is being loaded
+	used    PrefixUse        // since the last step's record
+	lost    PrefixUse        // evictions up to the last step's record
+}
 
 // sharing is a memory that shares common prompt prefixes and may have tiers below it.
 type sharing interface {
@@ -25,6 +102,7 @@ type sharing interface {
 // newMemory returns KV memory of the given number of blocks.
 func (s *Server) newMemory(blocks int64) (memory, error) {
 	spec := &s.Spec
+	s.prefixes = declared{&s.Config}
 	if s.Model.WindowLayers > 0 {
 		if spec.CachesPrefixes() || spec.Offload.On || spec.Sparse() {
 			return nil, fmt.Errorf("sim: a model with windows has no prefix cache, offloading or selection")
@@ -40,13 +118,16 @@ func (s *Server) newMemory(blocks int64) (memory, error) {
 	if why := spec.NoPrefixCache(); why != "" {
 		return nil, fmt.Errorf("sim: a prefix cache %s", why)
 	}
+	c := &cached{Config: &s.Config, requests: s.requests, schedule: s.schedule,
+		landing: map[int]*request{}, content: spec.PrefixTiers()}
+	s.prefixes = c
 	var lower *prefix.Lower
 	if spec.PrefixTiers() {
 		var ok bool
 		if why := spec.NoPrefixTiers(); why != "" {
 			return nil, fmt.Errorf("sim: a prefix cache below HBM %s", why)
 		}
-		if s.tiers, ok = s.Device.(PrefixDevice); !ok {
+		if c.tiers, ok = s.Device.(PrefixDevice); !ok {
 			return nil, fmt.Errorf("sim: a prefix cache below HBM needs a device that loads from it: %T",
 				s.Device)
 		}
@@ -65,182 +146,150 @@ func (s *Server) newMemory(blocks int64) (memory, error) {
 			lower.Future = s.future
 		}
 		lower.Worth = s.worth()
-		s.landing = map[int]*request{}
 	}
 	size := s.Geometry.BlockTokens
 	if spec.PrefixCache.Mode == PrefixTree {
-		s.prefixes = prefix.NewRadix(blocks, size, spec.Watermark, lower)
+		c.memory = prefix.NewRadix(blocks, size, spec.Watermark, lower)
 	} else {
-		s.pool = prefix.NewPool(blocks, size, spec.Watermark, lower)
-		s.pool.Late = spec.Offload.On // a block can be shared once it is saved
-		s.prefixes = s.pool
+		pool := prefix.NewPool(blocks, size, spec.Watermark, lower)
+		pool.Late = spec.Offload.On // a block can be shared once it is saved
+		c.memory = pool
 	}
-	return s.prefixes, nil
+	return c.memory, nil
 }
 
 // worth returns the test for loads from the tiers: Spec.PrefixLoad and PrefixLoadTokens.
-func (s *Server) worth() func(from, to, ssd int) bool {
-	least := s.Spec.PrefixCache.LoadTokens
+func (c *Config) worth() func(from, to, ssd int) bool {
+	least := c.Spec.PrefixCache.LoadTokens
 	return func(from, to, ssd int) bool {
 		switch {
-		case to-from < least || s.Spec.PrefixCache.Load == LoadNever:
+		case to-from < least || c.Spec.PrefixCache.Load == LoadNever:
 			return false
-		case s.Spec.PrefixCache.Load == LoadCheaper:
-			return s.PrefixWorth(from, to, ssd)
+		case c.Spec.PrefixCache.Load == LoadCheaper:
+			return c.PrefixWorth(from, to, ssd)
 		}
 		return true
 	}
 }
 
-func (s *Server) chunkBytes() int64 {
-	return s.Geometry.TokenBytes() * int64(s.Spec.PrefixCache.Chunk)
-}
-
-// share sets the prefix that an arriving request can reuse. With a prefix cache the hit is known
-// when the request is scheduled. Otherwise the trace gives it.
-func (s *Server) share(r *request) {
-	a := &r.arrival
-	if s.prefixes == nil {
-		r.Grant.Cached = s.prefixHit(a.Cached, r.prompt)
-		r.StartAfter(r.Grant.Cached)
-		if s.Addressed && a.Content != nil {
-			r.table.Reset(a.Content, a.Prompt, r.prompt, r.Output, uint64(r.ID))
-		}
-		return
-	}
-	s.content = s.content || a.Content != nil || s.tiers != nil
-	r.table.Reset(a.Content, a.Prompt, r.prompt, r.Output, uint64(r.ID))
-	if s.tiers != nil {
-		r.table.Stored(s.prefixHit(a.Cached, r.prompt))
-	}
-	r.Grant.Table = &r.table
+func (c *Config) chunkBytes() int64 {
+	return c.Geometry.TokenBytes() * int64(c.Spec.PrefixCache.Chunk)
 }
 
 // prefixHit returns the number of prompt tokens that hit the trace's prefix cache: whole blocks,
 // and never the whole prompt, because the last token is computed for its logits. With offloading
 // the hit is in DRAM.
-func (s *Server) prefixHit(cached, prompt int) int {
-	block := s.Geometry.BlockTokens
+func (c *Config) prefixHit(cached, prompt int) int {
+	block := c.Geometry.BlockTokens
 	return min(cached, prompt-1) / block * block
 }
 
-// tables yields the tables of all requests.
-func (s *Server) tables(yield func(*prefix.Table) bool) {
-	for _, r := range s.requests {
-		if !yield(&r.table) {
-			return
-		}
+func (c *cached) arrive(r *request) {
+	a := &r.arrival
+	c.content = c.content || a.Content != nil
+	r.table.Reset(a.Content, a.Prompt, r.Prompt, r.Output, uint64(r.ID))
+	if c.Spec.PrefixTiers() {
+		r.table.Stored(c.prefixHit(a.Cached, r.Prompt))
 	}
+	r.Grant.Table = &r.table
 }
 
-// begun records the prefix cache hit of a prefill that begins.
-func (s *Server) begun(r *request, first bool) {
-	if first {
-		r.hit = r.Hit
+func (c *cached) check() error {
+	tables := func(yield func(*prefix.Table) bool) {
+		for _, r := range c.requests {
+			if !yield(&r.table) {
+				return
+			}
+		}
 	}
-	if s.prefixes == nil {
-		return
+	if err := c.memory.Check(tables); err != nil {
+		return fmt.Errorf("law 1: %w", err)
 	}
-	s.weigh(r)
-	load, u := r.table.Loaded(), &s.prefixUse
+	return nil
+}
+
+func (c *cached) begin(r *request, first bool, l *PrefixLoad) {
+	load, u := r.table.Loaded(), &c.used
 	if first {
-		if r.hitDRAM, r.hitSSD = load.Tokens-load.SSD, load.SSD; s.Spec.Offload.On {
-			r.hitDRAM = r.Hit
+		rec := &r.record
+		rec.Hit = r.Hit
+		if rec.HitDRAM, rec.HitSSD = load.Tokens-load.SSD, load.SSD; c.Spec.Offload.On {
+			rec.HitDRAM = r.Hit
 		}
 		u.Asked += int64(r.Target)
 		u.Hit += int64(r.Hit)
-		u.HitDRAM += int64(r.hitDRAM)
-		u.HitSSD += int64(r.hitSSD)
+		u.HitDRAM += int64(rec.HitDRAM)
+		u.HitSSD += int64(rec.HitSSD)
 	} else {
 		u.Again += int64(r.Target)
 		u.HitAgain += int64(r.Hit)
 	}
-	if load.Tokens > 0 && s.Spec.PrefixCache.Overlap != OverlapRequest {
-		l, token := &s.step.meta.Prefix, s.Geometry.TokenBytes()
+	if load.Tokens > 0 && c.Spec.PrefixCache.Overlap != OverlapRequest {
+		token := c.Geometry.TokenBytes()
 		l.Bytes += int64(load.Tokens) * token
 		l.SSD += int64(load.SSD) * token
-		l.ByLayer = s.Spec.PrefixCache.Overlap == OverlapLayers
+		l.ByLayer = c.Spec.PrefixCache.Overlap == OverlapLayers
 	}
 }
 
-// fetchPrefixes makes the device load the prefixes of requests that wait for their loads.
-func (s *Server) fetchPrefixes(now des.Time) {
-	token := s.Geometry.TokenBytes()
-	for _, sr := range s.step.batch.Loading {
-		r := s.requests[sr]
-		load := r.table.Loaded()
-		l := PrefixLoad{Bytes: int64(load.Tokens) * token, SSD: int64(load.SSD) * token}
-		s.prefixUse.Loaded += l.Bytes
-		s.prefixUse.LoadedSSD += l.SSD
-		s.landing[r.ID] = r
-		s.schedule(max(now, s.tiers.FetchPrefix(now, l)), landed, int64(r.ID))
-	}
+func (c *cached) open() bool             { return c.content }
+func (c *cached) plan(now des.Time)      { c.memory.Plan(now) }
+func (c *cached) read(r *request)        { c.memory.Read(&r.table) }
+func (c *cached) reread() (tokens int64) { return c.memory.Tokens(c.memory.Reread()) }
+
+func (c *cached) fetch(now des.Time, r *request) {
+	load, token := r.table.Loaded(), c.Geometry.TokenBytes()
+	l := PrefixLoad{Bytes: int64(load.Tokens) * token, SSD: int64(load.SSD) * token}
+	c.used.Loaded += l.Bytes
+	c.used.LoadedSSD += l.SSD
+	c.landing[r.ID] = r
+	c.schedule(max(now, c.tiers.FetchPrefix(now, l)), landed, int64(r.ID))
 }
 
-// prefixLanded resumes a request after its prefix is loaded.
-func (s *Server) prefixLanded(id int) {
-	r := s.landing[id]
-	delete(s.landing, id)
-	s.sched.Landed(r.Request)
+func (c *cached) landed(id int) *request {
+	r := c.landing[id]
+	delete(c.landing, id)
+	return r
 }
 
-// savePrefixes makes the device write pending chunks to the tiers below HBM, starting at the given
-// time. It returns true if any chunk leaves HBM.
-func (s *Server) savePrefixes(at des.Time) (any bool) {
-	if s.tiers == nil {
-		return false
-	}
-	dram, ssd := s.prefixes.Writes()
+func (c *cached) save(at des.Time) (any bool) {
+	dram, ssd := c.memory.Writes()
 	if dram+ssd == 0 {
 		return false
 	}
-	bytes, onSSD := int64(dram)*s.chunkBytes(), int64(ssd)*s.chunkBytes()
-	s.prefixUse.Saved += bytes
-	s.prefixUse.SavedSSD += onSSD
-	s.prefixes.Written(s.tiers.SavePrefix(at, bytes, onSSD))
+	bytes, onSSD := int64(dram)*c.chunkBytes(), int64(ssd)*c.chunkBytes()
+	c.used.Saved += bytes
+	c.used.SavedSSD += onSSD
+	c.memory.Written(c.tiers.SavePrefix(at, bytes, onSSD))
 	return dram > 0
 }
 
-// saveEntered makes the device save pages that entered the tree. An earlier step computed their KV.
-func (s *Server) saveEntered() {
-	if s.Spec.PrefixCache.Mode == PrefixTree && s.Spec.PrefixCache.Write != WriteBack {
-		s.savePrefixes(s.events.Now())
+func (c *cached) saveEntered(now des.Time) {
+	if c.Spec.PrefixCache.Mode == PrefixTree && c.Spec.PrefixCache.Write != WriteBack {
+		c.save(now)
 	}
 }
 
-// awaitPrefixSaves schedules an event for an idle server when blocks that are being saved become
-// free.
-func (s *Server) awaitPrefixSaves(now des.Time) {
-	if s.tiers == nil {
-		return
-	}
-	if at, ok := s.prefixes.Kept(); ok && at > now && at != s.looksAt {
-		s.looksAt = at
-		s.schedule(at, saveDone, -1) // not tied to a step's saves
+func (c *cached) await(now des.Time) {
+	if at, ok := c.memory.Kept(); ok && at > now && at != c.looksAt {
+		c.looksAt = at
+		c.schedule(at, saveDone, -1) // not tied to a step's saves
 	}
 }
 
-// notePrefixes adds the prefix cache use since the last step to the record of the ending step.
-func (s *Server) notePrefixes() {
-	if s.prefixes != nil {
-		s.step.rec.Prefix = s.usedPrefixes()
-	}
-}
-
-// usedPrefixes returns the prefix cache use since the last step ended and resets it.
-func (s *Server) usedPrefixes() PrefixUse {
-	u, l := s.prefixUse, &s.step.meta.Prefix
+func (c *cached) use(l *PrefixLoad) PrefixUse {
+	u := c.used
 	u.Loaded += l.Bytes
 	u.LoadedSSD += l.SSD
 	*l = PrefixLoad{}
-	hbm, dram, ssd := s.prefixes.Lost()
-	if s.Spec.Offload.On { // the pool's blocks are in DRAM
+	hbm, dram, ssd := c.memory.Lost()
+	if c.Spec.Offload.On { // the pool's blocks are in DRAM
 		hbm, dram = 0, hbm
 	}
-	u.Evicted += hbm - s.lost.Evicted
-	u.EvictedDRAM += dram - s.lost.EvictedDRAM
-	u.EvictedSSD += ssd - s.lost.EvictedSSD
-	s.lost = PrefixUse{Evicted: hbm, EvictedDRAM: dram, EvictedSSD: ssd}
-	s.prefixUse = PrefixUse{}
+	u.Evicted += hbm - c.lost.Evicted
+	u.EvictedDRAM += dram - c.lost.EvictedDRAM
+	u.EvictedSSD += ssd - c.lost.EvictedSSD
+	c.lost = PrefixUse{Evicted: hbm, EvictedDRAM: dram, EvictedSSD: ssd}
+	c.used = PrefixUse{}
 	return u
 }

@@ -7,7 +7,7 @@ import (
 
 // evictRequest drops the KV of a preempted request.
 func (s *Server) evictRequest(r *request) {
-	r.preemptions++
+	r.record.Preemptions++
 	s.metrics.preemptions++
 	s.path.drop(r, false)
 	s.drop(r)
@@ -36,9 +36,7 @@ func (s *Server) prepareStep(now des.Time) error {
 			return err
 		}
 	}
-	if s.prefixes != nil {
-		st.reread = s.prefixes.Reread() * int64(s.Geometry.BlockTokens)
-	}
+	st.reread = s.prefixes.reread()
 	return s.memory.begin()
 }
 
@@ -46,10 +44,11 @@ func (s *Server) preparePrefill(seg *sched.Segment, now des.Time) {
 	r := s.requests[seg.Req]
 	s.step.prefills = append(s.step.prefills, r)
 	if seg.TokenFrom == r.Hit && seg.LayerFrom == 0 {
-		s.begun(r, !r.started)
+		s.prefixes.begin(r, !r.started, &s.step.meta.Prefix)
+		s.weigh(r)
 	}
 	if !r.started {
-		r.started, r.scheduled = true, now
+		r.started, r.record.Scheduled = true, now
 		s.metrics.scheduled(now - r.arrival.At)
 	}
 	layers := int64(seg.LayerTo - seg.LayerFrom)
@@ -69,9 +68,7 @@ func (s *Server) prepareDecode(r *request) error {
 	st.emits += r.gives
 	context := r.Context() + s.Spec.Speculation.Tokens
 	st.contexts += int64(context)
-	if s.prefixes != nil {
-		s.prefixes.Read(&r.table)
-	}
+	s.prefixes.read(r)
 	st.bounded += int64(min(context, s.Model.BoundTokens))
 	if s.Spec.Sparse() {
 		if s.sel.fixed {

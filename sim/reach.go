@@ -13,7 +13,7 @@ type Reach struct {
 func (s *Server) reach() Reach {
 	r := Reach{Requests: s.sched.Most(), HBM: s.HBMBytes,
 		Short: s.sched.Limited() || s.metrics.refused > 0}
-	if s.prefixes != nil && (s.content || s.metrics.preemptions > 0) {
+	if s.prefixes.open() || s.Spec.CachesPrefixes() && s.metrics.preemptions > 0 {
 		r.Short = true // prefix hits depend on the cache size
 		return r
 	}

@@ -12,7 +12,6 @@ import (
 type request struct {
 	*sched.Request
 	arrival Arrival
-	prompt  int // tokens after truncation
 
 	seq     *kv.Seq      // nil without offloading, and while the request waits
 	keys    []uint64     // of its blocks in DRAM; set after it started, if known
@@ -47,12 +46,8 @@ type life struct {
 	recalled recalled   // set with Config.RecallProxy
 	gaps     []des.Time // times between its tokens, with Config.Cutoff
 
-	scheduled, first, last des.Time // first scheduled, first and last token
-	longest                des.Time // between two tokens
-	started                bool
-	hit                    int // cached tokens when it first started
-	hitDRAM, hitSSD        int // cached tokens below HBM
-	preemptions, retries   int
+	record  RequestRecord
+	started bool
 }
 
 // RequestRecord is the record of one request.

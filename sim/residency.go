@@ -69,7 +69,7 @@ func (s *Server) newResidency() (sched.Limit, error) {
 	if m.memory, err = s.newMemory(capacity / m.block); err != nil {
 		return nil, err
 	}
-	m.pool = s.pool
+	m.pool, _ = m.memory.(*prefix.Pool)
 	switch {
 	case spec.Hot():
 		m.port = s.newPath(nil)
@@ -81,7 +81,7 @@ func (s *Server) newResidency() (sched.Limit, error) {
 		}
 		t.port = s.newPath(t.cache)
 		s.memory, s.path = t, t.port
-		return &hbmLimit{t}, nil
+		return t, nil
 	default:
 		m.port = s.newPath(nil)
 		s.memory = &m

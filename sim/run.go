@@ -10,25 +10,38 @@ import (
 // the cause of ctx. With an error it returns the metrics of the part that ran.
 func (s *Server) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, error) {
 	s.stopped = func() error { return context.Cause(ctx) }
-	if err := s.begin(w, rec); err != nil {
+	return drive(ctx, s, w, rec)
+}
+
+// runner is a server or a fleet.
+type runner interface {
+	begin(Workload, Recorder) error
+	advance() (more bool, err error) // handles one event
+	end() (*Metrics, error)
+	interrupted() *Metrics
+	check() error
+}
+
+// drive runs to the end of the workload.
+func drive(ctx context.Context, r runner, w Workload, rec Recorder) (*Metrics, error) {
+	if err := r.begin(w, rec); err != nil {
 		return nil, err
 	}
 	for {
 		if ctx.Err() != nil { // check at each event, because a step may take long
-			return s.interrupted(), context.Cause(ctx)
+			return r.interrupted(), context.Cause(ctx)
 		}
-		if more, err := s.advance(); err != nil {
-			return s.interrupted(), plain(ctx, err)
+		if more, err := r.advance(); err != nil {
+			return r.interrupted(), plain(ctx, err)
 		} else if !more {
-			break
+			return r.end()
 		}
 		if checkLaws {
-			if err := s.check(); err != nil {
-				panic(fmt.Sprintf("sim: at %v, step %d: %v", s.events.Now(), s.steps, err))
+			if err := r.check(); err != nil {
+				panic(fmt.Sprintf("sim: %v", err))
 			}
 		}
 	}
-	return s.end()
 }
 
 // plain returns the cause of ctx if err wraps it, without the step in which it was noticed.
@@ -82,7 +95,6 @@ func (c *Config) newMetrics(replicas int) *Metrics {
 	return m
 }
 
-// advance handles one event; more is false if no event is left.
 func (s *Server) advance() (more bool, err error) {
 	before := s.events.Now()
 	ev, ok := s.events.Next()

@@ -193,7 +193,7 @@ func (s recorded) decide(r *request, candidates int) (err error) {
 		return nil
 	}
 	if r.replay == nil {
-		if r.replay, err = s.Recording.Replay(r.ID, r.prompt, r.Output, s.counted); err != nil {
+		if r.replay, err = s.Recording.Replay(r.ID, r.Prompt, r.Output, s.counted); err != nil {
 			return fmt.Errorf("selection.recording: %w", err)
 		}
 		r.latest = r.replay.Latest

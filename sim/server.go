@@ -9,25 +9,17 @@ import (
 // Server runs one serving system on one device in virtual time.
 type Server struct {
 	Config
-	events  *des.Queue[event] // own queue, or the fleet's
-	fleet   *Fleet            // fleet of this replica; nil: none
-	replica int               // replica number
-	number  int32             // server number, unique in the fleet over all restarts
-	touched bool              // had an event at this time
-	sched   *sched.Scheduler
-	memory  residency
-	// memory with prefix sharing; nil: no prefix cache
-	prefixes  sharing
-	content   bool             // prompts may share KV
-	pool      *prefix.Pool     // prefixes as a block pool; nil otherwise
-	tiers     PrefixDevice     // device of the tiers below HBM; nil: no tiers
-	future    *prefix.Future   // upcoming requests for Belady; nil otherwise
-	looksAt   des.Time         // time of the scheduled event for the end of a save
-	landing   map[int]*request // requests by ID whose prefix is being loaded
-	prefixUse PrefixUse        // since the last step's record
-	lost      PrefixUse        // evictions up to the last step's record
-	rec       Recorder
-	metrics   *Metrics
+	events   *des.Queue[event] // own queue, or the fleet's
+	fleet    *Fleet            // fleet of this replica; nil: none
+	replica  int               // replica number
+	number   int32             // server number, unique in the fleet over all restarts
+	touched  bool              // had an event at this time
+	sched    *sched.Scheduler
+	memory   residency
+	prefixes prefixes
+	future   *prefix.Future // upcoming requests for Belady; nil otherwise
+	rec      Recorder
+	metrics  *Metrics
 
 	sel      *selection
 	requests map[*sched.Request]*request

@@ -64,7 +64,7 @@ func (s *Server) startStep(now des.Time) error {
 	}
 	if s.Spec.PrefixCache.Write == WriteBack {
 		st := &s.step.meta
-		st.AwaitSaves = s.savePrefixes(now)
+		st.AwaitSaves = s.prefixes.save(now)
 	}
 	if err := s.price(now); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (s *Server) finishStep(now des.Time) {
 	st.rec.H2DBytes, st.rec.D2HBytes = st.rec.Loaded*s.Geometry.BlockBytes,
 		st.rec.Saved*s.Geometry.BlockBytes
 	if s.Spec.PrefixCache.Write != WriteBack {
-		s.savePrefixes(now + timing.Elapsed)
+		s.prefixes.save(now + timing.Elapsed)
 	}
 	s.busy = true
 }

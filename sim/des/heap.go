@@ -43,6 +43,7 @@ func (h *Heap[T]) Fix(at int) {
 func (h *Heap[T]) Remove(at int) {
 	gone, n := h.items[at], len(h.items)-1
 	h.items[at] = h.items[n]
+	clear(h.items[n:]) // what it refers to can be freed
 	if h.items = h.items[:n]; at < n {
 		h.Fix(at)
 	}

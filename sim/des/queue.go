@@ -4,7 +4,7 @@ package des
 // zero value is ready to use. It is not safe for concurrent use. In steady state it allocates
 // nothing: the heap's storage is kept.
 type Queue[E any] struct {
-	heap []scheduled[E]
+	heap Heap[scheduled[E]]
 	seq  uint64
 	now  Time
 }
@@ -16,7 +16,7 @@ type scheduled[E any] struct {
 	ev   E
 }
 
-func (a *scheduled[E]) before(b *scheduled[E]) bool {
+func (a scheduled[E]) before(b scheduled[E]) bool {
 	if a.at != b.at {
 		return a.at < b.at
 	}
@@ -30,17 +30,17 @@ func (a *scheduled[E]) before(b *scheduled[E]) bool {
 func (q *Queue[E]) Now() Time { return q.now }
 
 // Len returns the number of pending events.
-func (q *Queue[E]) Len() int { return len(q.heap) }
+func (q *Queue[E]) Len() int { return q.heap.Len() }
 
 // More reports whether another event is due at the current time.
-func (q *Queue[E]) More() bool { return len(q.heap) > 0 && q.heap[0].at == q.now }
+func (q *Queue[E]) More() bool { return q.heap.Len() > 0 && q.heap.Top().at == q.now }
 
 // At returns the time of the next event; ok is false when none is left.
 func (q *Queue[E]) At() (at Time, ok bool) {
-	if len(q.heap) == 0 {
+	if q.heap.Len() == 0 {
 		return 0, false
 	}
-	return q.heap[0].at, true
+	return q.heap.Top().at, true
 }
 
 // Pass advances the clock without an event. It panics if the time is in the past or beyond the next
@@ -58,45 +58,19 @@ func (q *Queue[E]) Schedule(at Time, prio int8, ev E) {
 	if at < q.now {
 		panic("des: event scheduled at " + at.String() + ", before now " + q.now.String())
 	}
-	q.seq++
-	q.heap = append(q.heap, scheduled[E]{at, prio, q.seq, ev})
-	h, i := q.heap, len(q.heap)-1
-	for i > 0 {
-		p := (i - 1) / 2
-		if !h[i].before(&h[p]) {
-			break
-		}
-		h[i], h[p] = h[p], h[i]
-		i = p
+	if q.seq++; q.heap.Before == nil {
+		q.heap.Before = scheduled[E].before
 	}
+	q.heap.Push(scheduled[E]{at, prio, q.seq, ev})
 }
 
 // Next removes the first event and advances the clock to it. ok is false if no event is left.
 func (q *Queue[E]) Next() (ev E, ok bool) {
-	if len(q.heap) == 0 {
+	if q.heap.Len() == 0 {
 		return ev, false
 	}
-	h := q.heap
-	first := h[0]
-	last := len(h) - 1
-	h[0] = h[last]
-	h[last] = scheduled[E]{}
-	h = h[:last]
-	q.heap = h
-	for i := 0; ; {
-		c := 2*i + 1
-		if c >= last {
-			break
-		}
-		if c+1 < last && h[c+1].before(&h[c]) {
-			c++
-		}
-		if !h[c].before(&h[i]) {
-			break
-		}
-		h[i], h[c] = h[c], h[i]
-		i = c
-	}
+	first := q.heap.Top()
+	q.heap.Remove(0)
 	q.now = first.at
 	return first.ev, true
 }

@@ -58,7 +58,12 @@ func newBelow[T any](lower *Lower, blocks int64) below[T] {
 
 // Writes returns the number of chunks to write from HBM to the tiers below and the number to write
 // to SSD since the last call of Written.
-func (b *below[T]) Writes() (dram, ssd int) { return len(b.lower.writes), len(b.lower.spills) }
+func (b *below[T]) Writes() (dram, ssd int) {
+	if b.lower == nil {
+		return 0, 0
+	}
+	return len(b.lower.writes), len(b.lower.spills)
+}
 
 // Kept returns the time when the oldest save ends and its blocks are released. ok is false if there
 // is none or the time is unknown.
