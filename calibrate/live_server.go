@@ -205,7 +205,7 @@ func (c *liveCase) onLive(m live.Machine, cfg *sim.Config, split int64,
 	if err != nil {
 		return err
 	}
-	cfg.Device, cfg.Addressed, cfg.Do = device, true, parallel.Do
+	cfg.Device, cfg.Addressed = device, true
 	loaded, err := f(device)
 	if got := device.Counters(); err == nil && got.Loaded != loaded {
 		err = fmt.Errorf("wrong result: the device loaded %d blocks, the server counts %d", got.Loaded,

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
@@ -146,11 +145,10 @@ func (p *addressed) score(layer int, w *Work) error {
 	if err := p.counted.score(layer, w); err != nil {
 		return err
 	}
-	errs := make([]error, len(p.step.decodes))
-	cost := des.Time(p.Geometry.KVHeads) * des.Microsecond
-	p.Do(len(errs), cost, func(i int) { errs[i] = p.choose(layer, i) })
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("layer %d: %w", layer, err)
+	for i := range p.step.decodes {
+		if err := p.choose(layer, i); err != nil {
+			return fmt.Errorf("layer %d: %w", layer, err)
+		}
 	}
 	return nil
 }
@@ -191,10 +189,7 @@ func grow(x []int32, n int) []int32 {
 	return x[:n]
 }
 
-// accessTime is the approximate time to access and list one group.
-const accessTime = 700 * des.Nanosecond
-
-// access runs the cache accesses of a layer in parts and writes its lists at the same time.
+// access runs the cache accesses of a layer and writes its lists.
 func (p *addressed) access(at *kv.Layer, dense bool) (int64, error) {
 	if len(p.step.decodes) == 0 {
 		return p.cache.Fill(at)
@@ -203,24 +198,14 @@ func (p *addressed) access(at *kv.Layer, dense bool) (int64, error) {
 	if p.opened = nil; l == nil {
 		l = p.openLists(at.Number, dense)
 	}
-	parts := p.cache.Split(at, p.step.seqs, l.Slot)
-	l.changedBy(parts)
-	groups := at.To - at.From
-	cost := des.Time(groups) * accessTime / des.Time(max(1, parts/len(p.step.seqs)))
-	p.Do(parts, cost, func(part int) {
-		var sels [kv.PartGroups]kv.Selection
-		i, from, to := p.cache.Part(part)
-		r := p.step.decodes[i]
-		changed := false
-		for g := from; g < to; g++ {
-			sel := &sels[g-from]
-			p.sel.of(r, g, dense, sel)
-			changed = p.write(l, i, g, sel) || changed
+	p.cache.List(l.Slot)
+	for i, r := range p.step.decodes {
+		for g := at.From; g < at.To; g++ {
+			p.sel.of(r, g, dense, &p.scratch)
+			p.write(l, i, g, &p.scratch)
+			p.cache.Access(r.seq, g, &p.scratch)
 		}
-		p.cache.AccessPart(part, sels[:to-from])
-		l.changes[part] = changed
-	})
-	p.cache.Join()
+	}
 	joined := p.cache.Stats().Joined
 	loads, err := p.cache.Fill(at)
 	if err == nil {

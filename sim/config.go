@@ -39,8 +39,6 @@ type Config struct {
 	// Addressed passes every row, block and slot to the device (addressed.go). All heads must then be
 	// simulated.
 	Addressed bool
-	// Do runs loops with independent iterations when Addressed is set; nil runs them serially.
-	Do des.Do
 	// DeviceSelects makes decodes attend to the blocks that the device's Score selects. It needs
 	// Addressed. Library is not used.
 	DeviceSelects bool

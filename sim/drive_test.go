@@ -3,7 +3,6 @@ package sim_test
 import (
 	"fmt"
 
-	"github.com/sparseserve/sparseserve/cuda/live/parallel"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/kv"
@@ -77,7 +76,6 @@ func (c *scenario) config(t fatal, d sim.Device) sim.Config {
 		FixedBytes: c.hbm,
 	}
 	if c.addressed && c.seed%2 == 1 {
-		cfg.Do = parallel.Do
 	}
 	cfg.PrefixWorth = func(from, to, ssd int) bool { return (from+to+ssd)%2 == 0 }
 	if c.spec.PrefixCache.Eviction == prefix.Belady {

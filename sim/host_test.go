@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sparseserve/sparseserve/cuda/live/parallel"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -80,7 +79,7 @@ func BenchmarkBookkeeping(b *testing.B) {
 		Spec: spec,
 		Model: sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, TokenValues: model.TokenValues(),
 			MaxContext: model.MaxContext},
-		Geometry: geo, HBMBytes: 24 << 30, Device: device, Addressed: true, Do: parallel.Do,
+		Geometry: geo, HBMBytes: 24 << 30, Device: device, Addressed: true,
 		Library: dsa.NewLibrary(score.New(score.Default, 1),
 			dsa.TopK{K: sim.Candidates(&spec)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}, 8),
 	})

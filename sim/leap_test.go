@@ -88,7 +88,7 @@ func drawChunks(t *rapid.T, c *scenario) {
 func TestLeapsAreTheSameAsSteps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { checkLeaps(t, drawEnding(t)) })
 	leapt := 0
-	for seed := range 24 { // the same each time
+	for seed := range 60 { // the same each time
 		leapt += checkLeaps(t, rapid.Custom(drawEnding).Example(seed))
 	}
 	if leapt == 0 {

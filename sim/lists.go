@@ -2,9 +2,6 @@ package sim
 
 import (
 	"slices"
-
-	"github.com/sparseserve/sparseserve/sim/des"
-	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // Lists holds the blocks that each decode and KV head of one layer attends to; unit = row * KVHeads
@@ -52,7 +49,6 @@ type layerLists struct {
 	rows    []listedRow
 	all     []bool // by unit: every block of the request is listed
 	changed bool   // since the last step that listed the layer
-	changes []bool // the same per part, while parts are written in parallel
 }
 
 // listedRow identifies the request whose lists a row holds.
@@ -85,11 +81,6 @@ func (p *addressed) openLists(layer int, dense bool) *layerLists {
 	}
 	l.rows = l.rows[:len(p.step.decodes)]
 	return l
-}
-
-// changedBy sizes changes for lists that are written in n parts. Each part sets its own entry.
-func (l *layerLists) changedBy(parts int) {
-	l.changes = slices.Grow(l.changes[:0], parts)[:parts]
 }
 
 // truncate cuts a list to at most n blocks, prefetched blocks included.
@@ -209,30 +200,22 @@ func (p *addressed) place(l *layerLists, units, stride int) {
 	clear(l.all)
 }
 
-// listTime is the approximate time to write one list.
-const listTime = 300 * des.Nanosecond
-
 // listAll writes the lists of a layer without slots.
 func (p *addressed) listAll(layer int, dense bool) {
 	l, heads := p.openLists(layer, dense), p.Geometry.KVHeads
-	l.changedBy(len(p.step.decodes))
-	p.Do(len(p.step.decodes), des.Time(heads)*listTime, func(i int) {
-		var sel kv.Selection
-		changed := false
+	for i, r := range p.step.decodes {
 		for g := layer * heads; g < (layer+1)*heads; g++ {
-			p.sel.of(p.step.decodes[i], g, dense, &sel)
-			changed = p.write(l, i, g, &sel) || changed
+			p.sel.of(r, g, dense, &p.scratch)
+			p.write(l, i, g, &p.scratch)
 		}
-		l.changes[i] = changed
-	})
+	}
 	p.closeLists(l)
 }
 
 // closeLists adds the slots of blocks that start with this step's token and passes the lists to the
 // device.
 func (p *addressed) closeLists(l *layerLists) {
-	l.changed = l.changed || slices.Contains(l.changes, true) || l.Slot != nil &&
-		len(p.cache.Refs()) > 0
+	l.changed = l.changed || l.Slot != nil && len(p.cache.Refs()) > 0
 	if l.Open != nil {
 		p.listOpen(l)
 	}

@@ -46,9 +46,6 @@ func NewServer(cfg Config) (*Server, error) {
 	spec := &cfg.Spec
 	s := &Server{Config: cfg, events: &des.Queue[event]{}, requests: map[*sched.Request]*request{}}
 	var err error
-	if s.Do == nil {
-		s.Do = des.OneByOne
-	}
 	if s.sel, err = newSelection(&s.Config, s.interruption); err != nil {
 		return nil, err
 	}

@@ -22,8 +22,7 @@ var outside = []string{"flag", "os", "os/signal", "runtime", "sync/atomic", "sys
 var exempt = map[string][]string{"des/time.go": {"time"}}
 
 // The model runs in virtual time on the caller's thread: sim and the packages below it
-// start no goroutine, read no clock and have no assembly. What may use several cores goes
-// through the hook Config.Do.
+// start no goroutine, read no clock and have no assembly.
 func TestModelHasNoThreadsAndNoClock(t *testing.T) {
 	files := 0
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {

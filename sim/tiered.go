@@ -45,7 +45,7 @@ func newTiered(s *Server, m resident) (*tiered, error) {
 		Eviction: spec.Offload.Eviction, PerLayer: spec.Offload.Pool == "per-layer",
 		Window:     spec.Offload.WorkingSetSteps,
 		Microbatch: m.microbatch(), Score: m.sel.scores(), Trace: m.Trace,
-		Addressed: m.Addressed, Tables: m.Addressed && spec.GPULookup(), Do: m.Do,
+		Addressed: m.Addressed, Tables: m.Addressed && spec.GPULookup(),
 	})
 	return &tiered{resident: m, cache: cache, requests: s.requests, schedule: s.schedule,
 		byChunk: sched.AllocatesByChunk(spec.Scheduler)}, err

@@ -8,7 +8,6 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/emulator"
 	"github.com/sparseserve/sparseserve/cuda/live"
-	"github.com/sparseserve/sparseserve/cuda/live/parallel"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
@@ -106,7 +105,7 @@ func TestCloseOpensGates(t *testing.T) {
 		}
 		model := tiny(&c.shape)
 		cfg := c.server(&model)
-		cfg.Addressed, cfg.Do, cfg.Device = true, parallel.Do, &stopping{device, 7}
+		cfg.Addressed, cfg.Device = true, &stopping{device, 7}
 		server, err := sim.NewServer(cfg)
 		if err != nil {
 			t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/sparseserve/sparseserve/cuda/emulator"
 	"github.com/sparseserve/sparseserve/cuda/live"
-	"github.com/sparseserve/sparseserve/cuda/live/parallel"
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/sim"
 )
@@ -38,7 +37,6 @@ func ExampleDevice() {
 	defer device.Close()
 	server, err := sim.NewServer(sim.Config{
 		Spec: spec, Geometry: model.Geometry(spec.BlockTokens), HBMBytes: kvBytes, Addressed: true,
-		Do: parallel.Do,
 		Model: sim.Model{
 			Layers: shape.Layers, KVHeads: shape.HeadsKV, TokenValues: model.TokenValues(),
 			MaxContext: 400,

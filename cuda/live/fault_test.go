@@ -10,7 +10,6 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/emulator"
 	"github.com/sparseserve/sparseserve/cuda/live"
-	"github.com/sparseserve/sparseserve/cuda/live/parallel"
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/sim"
 )
@@ -28,7 +27,7 @@ func (c *scenario) onMachine(ctx context.Context, m live.Machine, rec sim.Record
 	}
 	model := tiny(&c.shape)
 	cfg := c.server(&model)
-	cfg.Addressed, cfg.Do, cfg.Device = true, parallel.Do, device
+	cfg.Addressed, cfg.Device = true, device
 	server, err := sim.NewServer(cfg)
 	if err != nil {
 		return nil, device, err

@@ -13,7 +13,6 @@ import (
 
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live"
-	"github.com/sparseserve/sparseserve/cuda/live/parallel"
 	"github.com/sparseserve/sparseserve/cuda/live/testkit"
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/hw"
@@ -150,7 +149,7 @@ func greedy(t *testing.T, m live.Machine, folder string, spec sim.Spec, sparse b
 	server, err := sim.NewServer(sim.Config{
 		Spec: spec, Model: sim.Model{Layers: c.Layers, KVHeads: c.HeadsKV,
 			TokenValues: model.TokenValues(), MaxContext: 1024}, Geometry: model.Geometry(spec.BlockTokens),
-		HBMBytes: kv, Addressed: true, Do: parallel.Do, Device: device, Library: library(&spec),
+		HBMBytes: kv, Addressed: true, Device: device, Library: library(&spec),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live"
-	"github.com/sparseserve/sparseserve/cuda/live/parallel"
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
@@ -225,7 +224,7 @@ func onNothing(b testing.TB, spec sim.Spec, requests int, kv int64) (m *nothing,
 		Spec: spec, Model: sim.Model{Layers: model.Layers, KVHeads: model.KVHeads,
 			TokenValues: model.TokenValues(),
 			MaxContext:  model.MaxContext},
-		Geometry: model.Geometry(32), HBMBytes: kv, Device: device, Addressed: true, Do: parallel.Do,
+		Geometry: model.Geometry(32), HBMBytes: kv, Device: device, Addressed: true,
 		Library: library(&spec),
 	})
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/sparseserve/sparseserve/cuda/emulator"
 	"github.com/sparseserve/sparseserve/cuda/live"
-	"github.com/sparseserve/sparseserve/cuda/live/parallel"
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -39,7 +38,7 @@ func TestPaceWaitsOutIdleGaps(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := c.server(&model)
-	cfg.Addressed, cfg.Do, cfg.Device = true, parallel.Do, device
+	cfg.Addressed, cfg.Device = true, device
 	var idle, waited time.Duration
 	cfg.Idle = func(d des.Time) error {
 		from := time.Now()

@@ -8,7 +8,6 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/emulator"
 	"github.com/sparseserve/sparseserve/cuda/live"
-	"github.com/sparseserve/sparseserve/cuda/live/parallel"
 	"github.com/sparseserve/sparseserve/cuda/reference"
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/sim"
@@ -59,7 +58,7 @@ func TestIndicesAllocateNothingInSteps(t *testing.T) {
 			}
 			cfg := c.server(&model)
 			cfg.Prefill = nil // one time for both, and so the same steps
-			cfg.Addressed, cfg.Do, cfg.Device = true, parallel.Do, &modelClock{Real: device, Model: modelled}
+			cfg.Addressed, cfg.Device = true, &modelClock{Real: device, Model: modelled}
 			server, err := sim.NewServer(cfg)
 			if err != nil {
 				t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live"
-	"github.com/sparseserve/sparseserve/cuda/live/parallel"
 	"github.com/sparseserve/sparseserve/cuda/reference"
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/hw"
@@ -134,7 +133,7 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 		t.Fatal(err)
 	}
 	cfg := c.server(&model)
-	cfg.Addressed, cfg.Do, cfg.DeviceSelects, cfg.Device = true, parallel.Do, c.selects,
+	cfg.Addressed, cfg.DeviceSelects, cfg.Device = true, c.selects,
 		&witness{modelClock: modelClock{Real: device, Model: modelled}, run: r}
 	if c.selects {
 		cfg.Library = nil

@@ -193,7 +193,7 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 			err = errors.Join(err, device.Close())
 			l.ended = time.Now()
 		}()
-		s.server.Device, s.server.Addressed, s.server.Do = wrap(device), true, parallel.Do
+		s.server.Device, s.server.Addressed = wrap(device), true
 		s.server.Engine = sim.Engine{LoadsInTurn: true} // times are the live loop's own
 		s.server.DeviceSelects = cfg.Selects
 		if l.Pace {

@@ -10,7 +10,6 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/cuda/live/latent"
-	"github.com/sparseserve/sparseserve/cuda/live/parallel"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
@@ -106,7 +105,7 @@ func (l *Live) latent(ctx context.Context, s *prepared, sink Sink) (sum sim.Summ
 			err = errors.Join(err, device.Close())
 			l.ended = time.Now()
 		}()
-		s.server.Device, s.server.Addressed, s.server.Do = device, true, parallel.Do
+		s.server.Device, s.server.Addressed = device, true
 		s.server.DeviceSelects, s.server.Swapped = true, device.Swapped
 		s.server.Engine = sim.Engine{LoadsInTurn: true} // times are the live loop's own
 		if l.Pace {

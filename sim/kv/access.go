@@ -55,39 +55,23 @@ func (c *Cache) Access(s *Seq, g int, sel *Selection) {
 	if c.trace != nil {
 		c.trace.access(s, g, sel)
 	}
-	waits, sh := c.waits(s, g, sel), &c.own
+	waits := c.waits(s, g, sel)
 	if waits && int(s.groups[g].seen) == s.blocks { // true in most steps
 		c.advance(s, g, sel)
 		return
 	}
-	sh.recent = s.recent
-	c.create(sh, s, g)
+	c.create(s, g)
 	if waits {
-		c.slide(sh, s, g, s.row(g), sel)
+		c.slide(s, g, s.row(g), sel)
 		c.advance(s, g, sel)
 	} else {
-		c.access(sh, s, g, sel)
+		c.access(s, g, sel)
 	}
-	c.merge(sh, s, c.poolOf[g])
 }
 
-// share is the change that accesses make to the cache and their request. Concurrent accesses
-// have one share each; merge preserves their order.
-type share struct {
-	writing  []ref
-	missing  []ref
-	wanted   []want  // by missing block, if the cache records targets
-	idle     int     // change of the pool's idle blocks
-	active   int     // changes of the request's counts
-	held     int     //
-	recent   []int32 // the request's own counts if accesses are serial
-	selected int64
-	rounds   []int64  // missing blocks by microbatch, except sinks and window
-	ahead    int64    // missing blocks that are loaded but not attended to
-	chosen   []uint64 // scratch: blocks of a selection
-	lost     []uint16 // scratch: changes of a selection whose blocks are not in HBM
-	read     uint32   // keeps prefetch from being optimised away
-}
+// List makes the next Fill write the slots of blocks that it loads to the lists of their layer. A
+// Selection's At is the position of its blocks: sinks, window, then candidates.
+func (c *Cache) List(slots []int32) { c.listed = slots }
 
 // want is the target of a missing block.
 type want struct {
@@ -95,56 +79,27 @@ type want struct {
 	at    int32 // position in the layer's lists; -1: not listed
 }
 
-func (c *Cache) merge(sh *share, s *Seq, pool int) {
-	if len(sh.writing) > 0 {
-		c.writing, sh.writing = append(c.writing, sh.writing...), sh.writing[:0]
-	}
-	if len(sh.missing) > 0 {
-		c.missing, sh.missing = append(c.missing, sh.missing...), sh.missing[:0]
-		c.wanted, sh.wanted = append(c.wanted, sh.wanted...), sh.wanted[:0]
-	}
-	c.count(sh, s, pool)
-}
-
-// count merges all fields except the block lists.
-func (c *Cache) count(sh *share, s *Seq, pool int) {
-	c.pools[pool].idle += sh.idle
-	s.active += sh.active
-	s.held += sh.held
-	c.held += sh.held
-	c.stats.Selected += sh.selected
-	c.stats.Ahead += sh.ahead
-	for len(c.rounds) < len(sh.rounds) {
-		c.rounds = append(c.rounds, 0)
-	}
-	for i, n := range sh.rounds {
-		c.rounds[i] += n
-	}
-	sh.rounds, sh.ahead = sh.rounds[:0], 0
-	sh.idle, sh.active, sh.held, sh.selected = 0, 0, 0, 0
-}
-
-func (c *Cache) access(sh *share, s *Seq, g int, sel *Selection) {
+func (c *Cache) access(s *Seq, g int, sel *Selection) {
 	gs := &s.groups[g]
 	row := s.row(g)
 	next := sel.Sinks + len(sel.Next) + s.blocks - sel.Tail
 	if sel.All {
 		next = s.blocks
 	}
-	sh.selected += int64(next)
+	c.stats.Selected += int64(next)
 	if !sel.All {
-		sh.selected -= int64(len(sel.Next) - sel.Used)
+		c.stats.Selected -= int64(len(sel.Next) - sel.Used)
 	}
 	follows := gs.last == s.step-1 && !gs.parked && int(gs.seen) <= s.blocks
 	switch {
 	case follows && gs.all && sel.All && int(gs.seen) == s.blocks:
 	case follows && !gs.all && !sel.All && sel.Follows:
 		c.sync(s, g)
-		c.follow(sh, s, g, row, sel)
+		c.follow(s, g, row, sel)
 		gs.synced = s.step
 	default:
 		c.sync(s, g)
-		c.rebuild(sh, s, g, row, sel)
+		c.rebuild(s, g, row, sel)
 		c.start(s, gs, sel)
 	}
 	gs.turn = sel.Turn
@@ -154,48 +109,38 @@ func (c *Cache) access(sh *share, s *Seq, g int, sel *Selection) {
 
 // rebuild applies a selection whose changes are unknown, in list order: sinks, window,
 // candidates.
-func (c *Cache) rebuild(sh *share, s *Seq, g int, row []mark, sel *Selection) {
+func (c *Cache) rebuild(s *Seq, g int, row []mark, sel *Selection) {
 	if gs := &s.groups[g]; !gs.parked && gs.last >= s.born {
-		c.dropUnwanted(sh, s, g, row, sel)
+		c.dropUnwanted(s, g, row, sel)
 	}
 	if sel.All {
 		for b := range s.blocks {
-			c.touch(sh, s, g, &row[b], b, sel.At+b)
+			c.touch(s, g, &row[b], b, sel.At+b)
 		}
 		return
 	}
 	for b := range sel.Sinks {
-		c.touch(sh, s, g, &row[b], b, sel.At+b)
+		c.touch(s, g, &row[b], b, sel.At+b)
 	}
 	for b := sel.Tail; b < s.blocks; b++ {
-		c.touch(sh, s, g, &row[b], b, sel.At+sel.Sinks+b-sel.Tail)
+		c.touch(s, g, &row[b], b, sel.At+sel.Sinks+b-sel.Tail)
 	}
 	row = row[sel.Sinks:]
 	for i, b := range sel.Next {
-		c.come(sh, s, g, row, sel, i, row[b])
-	}
-	if c.listed != nil { // blocks that were in the window already have active marks
-		c.listAdded(s, g, row, sel)
-	}
-}
-
-// list writes a resident block's slot to its position in the layer's lists, -1 for none.
-func (c *Cache) list(s *Seq, g, b, at int) {
-	if c.listed != nil && at >= 0 {
-		c.listed[at] = int32(s.slots[g*s.cap+b])
+		c.come(s, g, row, sel, i, row[b])
 	}
 }
 
 // dropUnwanted drops the active blocks of a group that are not in a selection.
-func (c *Cache) dropUnwanted(sh *share, s *Seq, g int, row []mark, sel *Selection) {
+func (c *Cache) dropUnwanted(s *Seq, g int, row []mark, sel *Selection) {
 	if sel.All {
 		return
 	}
 	words := (s.blocks + 63) / 64
-	if cap(sh.chosen) < words {
-		sh.chosen = make([]uint64, 2*words)
+	if cap(c.chosen) < words {
+		c.chosen = make([]uint64, 2*words)
 	}
-	want := sh.chosen[:words]
+	want := c.chosen[:words]
 	clear(want)
 	for _, i := range sel.Next {
 		b := sel.Sinks + int(i)
@@ -203,14 +148,14 @@ func (c *Cache) dropUnwanted(sh *share, s *Seq, g int, row []mark, sel *Selectio
 	}
 	for b := sel.Sinks; b < sel.Tail; b++ {
 		if row[b]&active != 0 && want[b/64]&(1<<(b%64)) == 0 {
-			c.drop(sh, s, g, row, b)
+			c.drop(s, g, row, b)
 		}
 	}
 }
 
 // come activates the i-th candidate of a selection and records the microbatch that loads it if
 // it is missing. row begins at the first candidate; was is the candidate's mark.
-func (c *Cache) come(sh *share, s *Seq, g int, row []mark, sel *Selection, i int, was mark) {
+func (c *Cache) come(s *Seq, g int, row []mark, sel *Selection, i int, was mark) {
 	if was&active != 0 {
 		return
 	}
@@ -219,73 +164,69 @@ func (c *Cache) come(sh *share, s *Seq, g int, row []mark, sel *Selection, i int
 		at = -1
 	}
 	b := int(sel.Next[i])
-	if c.touch(sh, s, g, &row[b], sel.Sinks+b, at) {
-		c.inRound(sh, s, sel, i)
+	if c.touch(s, g, &row[b], sel.Sinks+b, at) {
+		c.inRound(s, sel, i)
 	}
 }
 
 // inRound records which microbatch loads the i-th candidate, which must be the newest missing
 // block.
-func (c *Cache) inRound(sh *share, s *Seq, sel *Selection, i int) {
+func (c *Cache) inRound(s *Seq, sel *Selection, i int) {
 	if c.microbatch == 0 {
 		return
 	}
 	r := (sel.Sinks + s.blocks - sel.Tail + i) / c.microbatch
-	for len(sh.rounds) <= r {
-		sh.rounds = append(sh.rounds, 0)
+	for len(c.rounds) <= r {
+		c.rounds = append(c.rounds, 0)
 	}
-	sh.rounds[r]++
-	sh.wanted[len(sh.wanted)-1].round = int32(r)
+	c.rounds[r]++
+	c.wanted[len(c.wanted)-1].round = int32(r)
 	if i >= sel.Used {
-		sh.ahead++
+		c.stats.Ahead++
 	}
 }
 
 // touch activates a block and reports whether it must be loaded. at is its position in the
 // layer's lists.
-func (c *Cache) touch(sh *share, s *Seq, g int, p *mark, b, at int) bool {
+func (c *Cache) touch(s *Seq, g int, p *mark, b, at int) bool {
 	m := *p
 	if m&active != 0 {
 		return false
 	}
 	if was := m.when(); was >= s.born && was+uint32(c.window) > s.step {
-		sh.recent[was&c.ring]--
+		s.recent[was&c.ring]--
 	}
 	if m.idle() {
-		sh.idle--
+		c.poolAt(g).idle--
 	}
 	*p = m&(held|resident) | active
-	sh.active++
-	if m.resident() {
-		c.list(s, g, b, at)
+	s.active++
+	if m.resident() || m&held != 0 { // a held block's slot is pending
 		return false
 	}
-	if m&held != 0 {
-		return false // its slot is pending
-	}
-	c.miss(sh, s, g, b, at)
+	c.miss(s, g, b, at)
 	return true
 }
 
 // miss queues a block for loading.
-func (c *Cache) miss(sh *share, s *Seq, g, b, at int) {
-	sh.missing = append(sh.missing, ref{s.id, s.step, uint16(g), uint16(b)})
+func (c *Cache) miss(s *Seq, g, b, at int) {
+	c.missing = append(c.missing, ref{s.id, s.step, uint16(g), uint16(b)})
 	if c.wants {
-		sh.wanted = append(sh.wanted, want{round: -1, at: int32(at)})
+		c.wanted = append(c.wanted, want{round: -1, at: int32(at)})
 	}
 }
 
 // drop deselects a block. Its last use is the group's last access.
-func (c *Cache) drop(sh *share, s *Seq, g int, row []mark, b int) {
+func (c *Cache) drop(s *Seq, g int, row []mark, b int) {
 	last := s.groups[g].last
 	m := row[b]&(held|resident) | mark(last)
 	row[b] = m
 	if m.idle() {
-		sh.idle++
+		c.poolAt(g).idle++
 	}
-	sh.active--
+	s.active--
 	if last+uint32(c.window) > s.step {
-		sh.recent[last&c.ring]++
+		s.recent[last&c.ring]++
 	}
 }
 
@@ -298,12 +239,10 @@ func (c *Cache) park(s *Seq, g int) {
 	}
 	c.sync(s, g)
 	gs.parked = true
-	c.own.recent = s.recent
 	row := s.row(g)
 	for b := range row[:s.blocks] {
 		if row[b]&active != 0 {
-			c.drop(&c.own, s, g, row, b)
+			c.drop(s, g, row, b)
 		}
 	}
-	c.merge(&c.own, s, c.poolOf[g])
 }

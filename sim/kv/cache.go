@@ -6,8 +6,6 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-
-	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // mark is the state of one block of one group. Zero is a block that is only in DRAM or does not
@@ -106,10 +104,10 @@ type Cache struct {
 	absent  []*Seq // requests of the last step that are not in this one
 	missing []ref  // blocks of the current layer to load, waiting for slots
 	writing []ref  // blocks of the current layer just written, waiting for slots
-	own     share  // of serial accesses
-	split   split
 	stats   Stats
-	loads   []int64 // by group of the sample
+	chosen  []uint64 // scratch: blocks of a selection
+	lost    []uint16 // scratch: changes of a selection whose blocks are not in HBM
+	loads   []int64  // by group of the sample
 
 	microbatch int        // blocks per iteration of progressive attention; 0 = not progressive
 	rounds     []int64    // missing blocks by microbatch
@@ -127,12 +125,6 @@ type Cache struct {
 
 	shares shares
 
-	do            des.Do
-	parallel      bool    // do uses several cores
-	partGroups    int     // groups per part of a Split; 0: derived from their number
-	exchangeShare int     // blocks per part of an exchange
-	waiting       []int32 // scratch of exchange: blocks without a slot
-
 	tables       bool       // records the following fields
 	seated, gone []BlockRef // blocks that gained and lost slots since ForgetChanges
 	goneBefore   int        // number of gone before the last Fill
@@ -148,9 +140,8 @@ type Config struct {
 	PerLayer bool   // one pool per layer instead of one for all
 	Window   int    // working-set history in decode steps, at least 1
 
-	Addressed bool   // slots have numbers, and Fill lists the blocks that it loads (Refs)
-	Tables    bool   // when Addressed: records which blocks gain and lose slots (Changes)
-	Do        des.Do // runs loops with independent iterations; nil = serially
+	Addressed bool // slots have numbers, and Fill lists the blocks that it loads (Refs)
+	Tables    bool // when Addressed: records which blocks gain and lose slots (Changes)
 
 	Trace      *Trace // records the selections of decodes; may be nil
 	Microbatch int    // blocks per iteration of progressive attention; 0 = not progressive
@@ -162,10 +153,6 @@ func NewCache(cfg Config) (*Cache, error) {
 		Geo: cfg.Geometry, Sample: cfg.Sample, window: cfg.Window, trace: cfg.Trace,
 		microbatch: cfg.Microbatch, addressed: cfg.Addressed, tables: cfg.Tables,
 		wants: cfg.Addressed || cfg.Microbatch > 0, defers: cfg.defers(),
-		do: cfg.Do, parallel: cfg.Do != nil, exchangeShare: 64,
-	}
-	if c.do == nil {
-		c.do = des.OneByOne
 	}
 	if cfg.Window < 1 {
 		return nil, fmt.Errorf("kv: working-set window is %d steps, need at least 1", cfg.Window)
@@ -227,10 +214,6 @@ func (c *Cache) Open(maxTokens int) *Seq {
 		s.marks = make([]mark, need)
 		if c.addressed {
 			s.slots = make([]uint32, need)
-			// Touch the pages now. The first write to a page takes microseconds, so for a long
-			// context the first decode would wait milliseconds.
-			clear(s.marks)
-			clear(s.slots)
 		}
 	} else {
 		s.marks = s.marks[:need]

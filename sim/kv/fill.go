@@ -83,24 +83,7 @@ func (c *Cache) Rounds() []int64 { return c.filled }
 
 // place assigns slots to blocks, and writes their names if names is not nil.
 func (c *Cache) place(l *Layer, refs []ref, names []BlockRef) error {
-	p := &c.pools[l.pool]
-	order, many := p.order.(*lru)
-	many = many && c.parallel && c.shares.live == 0
-	fetched := len(c.split.begin) == 0 || names == nil
 	for i := range refs {
-		if many && !p.hasFree() && len(refs)-i > c.exchangeShare {
-			for _, j := range c.exchange(l, order, refs, names, i) {
-				if err := c.placeOne(l, refs, names, int(j)); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-		if !fetched {
-			fetched = true
-			c.fetch(0, len(refs))
-			c.fetched()
-		}
 		if err := c.placeOne(l, refs, names, i); err != nil {
 			return err
 		}

@@ -31,8 +31,7 @@ type past struct {
 // defers reports whether a cache may defer changes of marks: its evictor reads marks only in
 // scans, and a miss needs no data except its block.
 func (cfg *Config) defers() bool {
-	return cfg.Eviction == LRU && !cfg.Addressed && cfg.Do == nil && cfg.Trace == nil &&
-		cfg.Microbatch == 0 && cfg.Window <= Lookback+1
+	return cfg.Eviction == LRU && !cfg.Addressed && cfg.Trace == nil && cfg.Microbatch == 0 && cfg.Window <= Lookback+1
 }
 
 // start records the history of a group's selections if later selections can be deferred, which
@@ -82,7 +81,7 @@ func (c *Cache) advance(s *Seq, g int, sel *Selection) {
 	for i, n := range sel.Again {
 		x.lanes[i] += n
 	}
-	missing := c.own.lack(s.hereOf(g), sel.Old, sel.Sinks)
+	missing := c.lack(s.hereOf(g), sel.Old, sel.Sinks)
 	for _, b := range missing {
 		c.missing = append(c.missing, ref{s.id, s.step, uint16(g), b})
 	}
@@ -97,17 +96,22 @@ func (c *Cache) advance(s *Seq, g int, sel *Selection) {
 }
 
 // lack returns the candidates whose blocks are not resident.
-func (sh *share) lack(here []uint64, candidates []uint16, sinks int) []uint16 {
-	if len(sh.lost) <= len(candidates) {
-		sh.lost = make([]uint16, 2*len(candidates)+64)
-	}
-	lost, n := sh.lost, 0
+func (c *Cache) lack(here []uint64, candidates []uint16, sinks int) []uint16 {
+	lost, n := c.scratch(len(candidates)), 0
 	for _, b := range candidates {
 		b += uint16(sinks)
 		lost[n] = b
 		n += int(^here[b/64] >> (b % 64) & 1)
 	}
 	return lost[:n]
+}
+
+// scratch returns room for more than n entries.
+func (c *Cache) scratch(n int) []uint16 {
+	if len(c.lost) <= n {
+		c.lost = make([]uint16, 2*n+64)
+	}
+	return c.lost
 }
 
 // settleAgain subtracts the re-selections of this step, as counted in lanes, from the counts of

@@ -1,7 +1,5 @@
 package kv
 
-import "github.com/sparseserve/sparseserve/sim/des"
-
 // lru evicts the least recently used block. Recency is by (step, layer), because all heads of a
 // batch read a layer's blocks in one kernel.
 //
@@ -12,24 +10,13 @@ import "github.com/sparseserve/sparseserve/sim/des"
 // only with evictions. One exception may wait for the next scan: a block that was held but not
 // in use during the scan, because its layer was parked, in a pool full of blocks in use.
 type lru struct {
-	pool     int
-	victims  []ref
-	next     int
-	youngest int        // age of the youngest victim of the current scan
-	parts    []*agePart // of the current scan
-	all      []*agePart
-
-	exchange
-}
-
-// agePart is the part of a scan over some layers. It holds the idle blocks and their counts by
-// whether a decode step of their request has selected them (0 no, 1 yes) and by age in steps.
-// The counts are then converted to positions among the victims.
-type agePart struct {
-	layers []*Layer
-	oldest int
-	idle   []idleBlock
-	count  [2][maxAge + 1]int32
+	pool    int
+	victims []ref
+	next    int
+	idle    []idleBlock
+	// idle blocks by whether a decode step of their request has selected them (0 no, 1 yes) and by age
+	// in steps, then positions among the victims
+	count [2][maxAge + 1]int32
 }
 
 type idleBlock struct {
@@ -81,69 +68,51 @@ func (l *lru) scan(c *Cache, only *Layer) bool {
 	if only != nil {
 		layers = layers[only.index : only.index+1]
 	}
-	l.divide(c, layers)
-	l.each(c, (*lru).countAges)
-	oldest := -1
-	for _, p := range l.parts {
-		oldest = max(oldest, p.oldest)
-	}
+	oldest := l.countAges(c, layers)
 	if oldest < 0 {
 		return false
 	}
-	l.youngest = l.arrange(c, oldest)
-	l.each(c, (*lru).collect)
-	for _, p := range l.parts {
-		for i := range p.count {
-			clear(p.count[i][:oldest+1])
+	youngest := l.arrange(c, oldest)
+	for i := range l.idle {
+		if r := &l.idle[i]; int(r.age) >= youngest {
+			at := &l.count[r.selected][r.age]
+			l.victims[*at] = r.ref
+			*at++
 		}
+	}
+	for i := range l.count {
+		clear(l.count[i][:oldest+1])
 	}
 	return true
 }
 
-// scanParts is the number of parts of a parallel scan. It exceeds the number of cores because
-// layers differ in cost.
-const scanParts = 32
-
-// divide distributes the layers over the parts of a scan.
-func (l *lru) divide(c *Cache, layers []*Layer) {
-	n := 1
-	if c.parallel {
-		n = min(len(layers), scanParts)
-	}
-	for len(l.all) < n {
-		l.all = append(l.all, new(agePart))
-	}
-	l.parts = l.all[:n]
-	for i, p := range l.parts {
-		p.layers = layers[i*len(layers)/n : (i+1)*len(layers)/n]
-	}
-}
-
-// each calls f for the parts of a scan. The cost is about 3 ns per slot.
-func (l *lru) each(c *Cache, f func(*lru, *Cache, *agePart)) {
-	if len(l.parts) == 1 {
-		f(l, c, l.parts[0])
-		return
-	}
-	cost := des.Time(c.pools[l.pool].slots/len(l.parts)) * 3 * des.Nanosecond
-	c.do(len(l.parts), cost, func(i int) { f(l, c, l.parts[i]) })
-}
-
-// countAges collects and counts a part's idle blocks.
-func (l *lru) countAges(c *Cache, p *agePart) {
-	p.oldest, p.idle = -1, p.idle[:0]
-	p.rows(c, l.pool, func(s *Seq, g int) {
-		c.sync(s, g)
-		for b, m := range s.row(g)[:s.blocks] {
-			if m.idle() {
-				age, selected := s.age(c.step, m), s.selected(m)
-				p.idle = append(p.idle, idleBlock{ref{s.id, m.when(), uint16(g), uint16(b)}, uint16(selected),
-					uint16(age)})
-				p.count[selected][age]++
-				p.oldest = max(p.oldest, age)
+// countAges collects and counts the idle blocks of layers and returns the oldest age, -1 without
+// idle blocks.
+func (l *lru) countAges(c *Cache, layers []*Layer) (oldest int) {
+	oldest, l.idle = -1, l.idle[:0]
+	for _, layer := range layers {
+		if layer.pool != l.pool {
+			continue
+		}
+		for _, s := range c.seqs {
+			if !s.live {
+				continue
+			}
+			for g := layer.From; g < layer.To; g++ {
+				c.sync(s, g)
+				for b, m := range s.row(g)[:s.blocks] {
+					if m.idle() {
+						age, selected := s.age(c.step, m), s.selected(m)
+						l.idle = append(l.idle, idleBlock{ref{s.id, m.when(), uint16(g), uint16(b)},
+							uint16(selected), uint16(age)})
+						l.count[selected][age]++
+						oldest = max(oldest, age)
+					}
+				}
 			}
 		}
-	})
+	}
+	return oldest
 }
 
 // arrange converts counts to positions, the oldest blocks first, until there are enough
@@ -154,10 +123,8 @@ func (l *lru) arrange(c *Cache, oldest int) (youngest int) {
 	total := int32(0)
 	for youngest = oldest; youngest >= 0; youngest-- {
 		for selected := range 2 {
-			for _, p := range l.parts {
-				n := &p.count[selected][youngest]
-				*n, total = total, total+*n
-			}
+			n := &l.count[selected][youngest]
+			*n, total = total, total+*n
 		}
 		if total >= want {
 			break
@@ -170,40 +137,12 @@ func (l *lru) arrange(c *Cache, oldest int) (youngest int) {
 	return max(youngest, 0)
 }
 
-// collect writes a part's sufficiently old idle blocks to their positions.
-func (l *lru) collect(_ *Cache, p *agePart) {
-	for i := range p.idle {
-		if r := &p.idle[i]; int(r.age) >= l.youngest {
-			at := &p.count[r.selected][r.age]
-			l.victims[*at] = r.ref
-			*at++
-		}
-	}
-}
-
 // selected is 1 if a decode step of this owner has selected the block, else 0.
 func (s *Seq) selected(m mark) int {
 	if m.when() < s.born {
 		return 0
 	}
 	return 1
-}
-
-// rows visits the rows of a part's groups in a pool, layer by layer.
-func (p *agePart) rows(c *Cache, pool int, visit func(s *Seq, g int)) {
-	for _, layer := range p.layers {
-		if layer.pool != pool {
-			continue
-		}
-		for _, s := range c.seqs {
-			if !s.live {
-				continue
-			}
-			for g := layer.From; g < layer.To; g++ {
-				visit(s, g)
-			}
-		}
-	}
 }
 
 // age returns the number of steps since a block's last use, at most maxAge.

@@ -16,6 +16,9 @@ type pool struct {
 	order    evictor
 }
 
+// poolAt returns the pool of a group of the sample.
+func (c *Cache) poolAt(g int) *pool { return &c.pools[c.poolOf[g]] }
+
 // acquire takes a free slot; the caller has made room.
 func (p *pool) acquire() uint32 {
 	if p.used+p.reserved >= p.slots {

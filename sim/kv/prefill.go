@@ -68,9 +68,7 @@ func (c *Cache) settle(s *Seq, from, to int) {
 // select.
 func (c *Cache) Write(l *Layer, s *Seq) {
 	for g := l.From; g < l.To; g++ {
-		c.own.recent = s.recent
-		c.create(&c.own, s, g)
-		c.merge(&c.own, s, c.poolOf[g])
+		c.create(s, g)
 		c.sync(s, g)
 		row := s.row(g)
 		for b := s.loose; b < s.hold; b++ {
@@ -100,7 +98,7 @@ func (c *Cache) Write(l *Layer, s *Seq) {
 
 // create queues the group's new blocks for slots. The model writes these blocks; they are held
 // until they are saved.
-func (c *Cache) create(sh *share, s *Seq, g int) {
+func (c *Cache) create(s *Seq, g int) {
 	gs := &s.groups[g]
 	if int(gs.blocks) >= s.blocks {
 		return
@@ -108,8 +106,9 @@ func (c *Cache) create(sh *share, s *Seq, g int) {
 	row := s.row(g)
 	for b := int(gs.blocks); b < s.blocks; b++ {
 		row[b] |= held
-		sh.held++
-		sh.writing = append(sh.writing, ref{s.id, 0, uint16(g), uint16(b)})
+		s.held++
+		c.held++
+		c.writing = append(c.writing, ref{s.id, 0, uint16(g), uint16(b)})
 	}
 	gs.blocks = int32(s.blocks)
 }

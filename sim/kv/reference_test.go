@@ -51,14 +51,10 @@ func newScript(t *rapid.T, cfg Config) *script {
 	slots := geo.Groups() * rapid.IntRange(least, 30).Draw(t, "slots a group")
 	cfg.Geometry, cfg.Sample, cfg.HBMBytes = geo, FullSample(geo), int64(slots)*geo.BlockBytes
 	cfg.Window = rapid.IntRange(1, 5).Draw(t, "window")
-	if cfg.Addressed {
-		cfg.Do = atOnce
-	}
 	c, err := NewCache(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.partGroups, c.exchangeShare = rapid.IntRange(0, 2).Draw(t, "groups a part"), 2
 	return &script{t: t, c: c, seqs: map[int]*Seq{}, tokens: map[int]int{}, prev: map[int][][]uint16{},
 		spare: int64(slots-least*geo.Groups()) * geo.BlockBytes,
 		ref: &reference{slots: slots, window: cfg.Window, used: map[[3]int][2]int{},

@@ -1,12 +1,7 @@
 package kv
 
 import (
-	"slices"
-	"sync"
-
 	"pgregory.net/rapid"
-
-	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // access makes a layer's accesses one by one or, when addressed, at the same time: then
@@ -34,28 +29,15 @@ func (x *script) access(l *Layer, batch []*Seq, sels []Selection) (lists slotLis
 		}
 		for j, b := range blocks {
 			at := sel.At + j
-			if slots[at] = -1; !slices.Contains(sel.Added, uint16(j-sel.Sinks-s.blocks+sel.Tail)) {
-				slots[at] = int32(s.Slots(g)[b])
-			}
+			slots[at] = int32(s.Slots(g)[b])
 			lists = append(lists, listedSlot{s, g, int(b), &slots[at]})
 		}
 	}
-	parts := c.Split(l, batch, slots)
-	atOnce(parts, 0, func(p int) {
-		i, from, to := c.Part(p)
-		c.AccessPart(p, sels[i*heads+from-l.From:i*heads+to-l.From])
-	})
-	c.Join()
-	return lists
-}
-
-// atOnce is a Do that runs every call in a goroutine of its own.
-func atOnce(n int, _ des.Time, f func(i int)) {
-	var calls sync.WaitGroup
-	for i := range n {
-		calls.Go(func() { f(i) })
+	c.List(slots)
+	for i := range sels {
+		c.Access(batch[i/heads], l.From+i%heads, &sels[i])
 	}
-	calls.Wait()
+	return lists
 }
 
 // slotLists are the places of slots in a layer's lists.

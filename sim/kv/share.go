@@ -133,10 +133,6 @@ func (c *Cache) unname(s *Seq) {
 // wait.
 func (c *Cache) join(l *Layer) {
 	x := &c.shares
-	if len(c.split.begin) > 0 {
-		c.fetch(0, len(c.missing))
-		c.fetched()
-	}
 	x.after, x.wanted = x.after[:0], x.wanted[:0]
 	n := 0
 	for i, r := range c.missing {
