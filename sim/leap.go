@@ -9,8 +9,9 @@ import (
 
 // A dense step without offloading that decodes all running requests differs from the previous one
 // only in context lengths. The scheduler would form the same batch again until a request arrives or
-// ends, or free blocks run out: waiting requests did not fit, and less memory is free now. Such steps are handled as one event. Each step is still
-// priced and recorded in order, but the requests are updated once at the end.
+// ends, or free blocks run out: waiting requests did not fit, and less memory is free now. Such
+// steps are handled as one event. Each step is still priced and recorded in order, but the requests
+// are updated once at the end.
 
 // leapable reports whether this server can fast-forward over steps. Exceptions: replicas of a fleet
 // interleave their steps, a journal keeps each token, a prefix cache changes with each block, and

@@ -10,8 +10,8 @@ type listing struct {
 	changed bool
 }
 
-// write writes the list of the i-th decode and group g. With offloading, the cache writes the slots of
-// blocks that it will load, and closeLists the slots of new open blocks.
+// write writes the list of the i-th decode and group g. With offloading, the cache writes the slots
+// of blocks that it will load, and closeLists the slots of new open blocks.
 func (p *addressed) write(l *layerLists, i, g int, sel *kv.Selection) {
 	r, heads := p.step.decodes[i], p.Geometry.KVHeads
 	unit, blocks := i*heads+g%heads, p.Geometry.Blocks(r.Context())

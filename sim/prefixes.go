@@ -14,18 +14,18 @@ import (
 type prefixes interface {
 	// arrive sets what an arriving request can reuse.
 	arrive(*request)
-	// begin counts the hit of a prefill that begins, for the first time or after a preemption, and adds
-	// what it loads to its step.
+	// begin counts the hit of a prefill that begins, for the first time or after a preemption, and
+	// adds what it loads to its step.
 	begin(r *request, first bool, l *PrefixLoad)
 	// plan precedes the forming of a batch at a time.
 	plan(now des.Time)
 	// fetch makes the device load the prefix of a request that waits for it. landed ends the load.
 	fetch(now des.Time, r *request)
 	landed(id int) *request
-	// save makes the device write pending chunks to the tiers below HBM, starting at the given time. It
-	// returns true if any chunk leaves HBM. saveEntered does so for pages that entered a tree: an
-	// earlier step computed their KV. await schedules an event for an idle server when blocks that are
-	// being saved become free.
+	// save makes the device write pending chunks to the tiers below HBM, starting at the given time.
+	// It returns true if any chunk leaves HBM. saveEntered does so for pages that entered a tree: an
+	// earlier step computed their KV. await schedules an event for an idle server when blocks that
+	// are being saved become free.
 	save(at des.Time) (any bool)
 	saveEntered(now des.Time)
 	await(now des.Time)

@@ -21,17 +21,17 @@ func (s *Server) drop(r *request) {
 
 // prepareStep brings the batch's requests into the cache and computes the step's totals.
 func (s *Server) prepareStep(now des.Time) error {
-	st := &s.step
+	st, b := &s.step, s.step.batch
 	st.decodes, st.prefills, st.totals = st.decodes[:0], st.prefills[:0], totals{}
-	st.meta = Step{Index: s.steps, Start: now, Requests: len(s.step.batch.Decodes) + len(s.step.batch.Prefills),
+	st.meta = Step{Index: s.steps, Start: now, Requests: len(b.Decodes) + len(b.Prefills),
 		FreedBlocks: st.freed}
 	st.freed = 0
-	st.rec = StepRecord{Index: s.steps, Replica: s.replica, Start: now, Decodes: len(s.step.batch.Decodes),
-		Prefills: len(s.step.batch.Prefills), Waiting: s.sched.Waiting()}
-	for i := range s.step.batch.Prefills {
+	st.rec = StepRecord{Index: s.steps, Replica: s.replica, Start: now, Decodes: len(b.Decodes),
+		Prefills: len(b.Prefills), Waiting: s.sched.Waiting()}
+	for i := range b.Prefills {
 		s.preparePrefill(&s.step.batch.Prefills[i], now)
 	}
-	for _, sr := range s.step.batch.Decodes {
+	for _, sr := range b.Decodes {
 		if err := s.prepareDecode(s.requests[sr]); err != nil {
 			return err
 		}

@@ -90,8 +90,8 @@ func (s *Server) newResidency() (sched.Limit, error) {
 	return nil, err
 }
 
-// memoryBlock returns the bytes of one block of memory, which counts blocks of all layers, or of one
-// layer where layers differ.
+// memoryBlock returns the bytes of one block of memory, which counts blocks of all layers, or of
+// one layer where layers differ.
 func (c *Config) memoryBlock() int64 {
 	block := c.Geometry.BlockBytes
 	switch {

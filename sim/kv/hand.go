@@ -3,11 +3,11 @@ package kv
 // hand evicts from a list of the blocks in order of entry, by a hand that visits the oldest first:
 //
 //   - FIFO evicts the first idle block.
-//   - CLOCK gives a second chance (Corbató, "A Paging Experiment with the Multics System", 1968): the
-//     hand evicts the first block that was not used since its last visit. Visited blocks become the
-//     youngest.
+//   - CLOCK gives a second chance (Corbató, "A Paging Experiment with the Multics System", 1968):
+//     the hand evicts the first block that was not used since its last visit. Visited blocks become
+//     the youngest.
 //   - SIEVE (Zhang et al., "SIEVE is Simpler than LRU", NSDI'24, Algorithm 1) is CLOCK, but visited
-//     blocks keep their places, and the hand goes on to younger blocks, then restarts at the oldest.
+//     blocks keep their places. The hand goes on to younger blocks, then restarts at the oldest.
 //
 // The access that loads a block does not count as a use. A ref's stamp holds the step up to which
 // uses have been counted. Blocks of freed requests are removed.

@@ -31,7 +31,8 @@ type past struct {
 // defers reports whether a cache may defer changes of marks: its evictor reads marks only in
 // scans, and a miss needs no data except its block.
 func (cfg *Config) defers() bool {
-	return cfg.Eviction == LRU && !cfg.Addressed && cfg.Trace == nil && cfg.Microbatch == 0 && cfg.Window <= Lookback+1
+	return cfg.Eviction == LRU && !cfg.Addressed && cfg.Trace == nil &&
+		cfg.Microbatch == 0 && cfg.Window <= Lookback+1
 }
 
 // start records the history of a group's selections if later selections can be deferred, which

@@ -14,8 +14,8 @@ type lru struct {
 	victims []ref
 	next    int
 	idle    []idleBlock
-	// idle blocks by whether a decode step of their request has selected them (0 no, 1 yes) and by age
-	// in steps, then positions among the victims
+	// idle blocks by whether a decode step of their request has selected them (0 no, 1 yes) and by
+	// age in steps, then positions among the victims
 	count [2][maxAge + 1]int32
 }
 

@@ -18,8 +18,8 @@ func (t *Trace) Optimum(hbmBytes int64, perLayer bool) (Stats, error) {
 		pools = len(layersOf(t.Geo, t.Sample))
 	}
 	slots := poolSlots(t.Geo, t.Sample, hbmBytes, pools)
-	due, at := make([]int32, t.ids()), make([]int32, t.ids()) // next use, and place in the heap, from 1
-	heaps := make([]des.Heap[int32], pools)                   // the block whose next use is last first
+	// next use, and place in the heap, from 1; the block whose next use is last is first
+	due, at, heaps := make([]int32, t.ids()), make([]int32, t.ids()), make([]des.Heap[int32], pools)
 	for i := range heaps {
 		heaps[i].Before = func(a, b int32) bool { return due[a] > due[b] }
 		heaps[i].Moved = func(id int32, to int) { at[id] = int32(to + 1) }

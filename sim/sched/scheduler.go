@@ -131,7 +131,9 @@ var bases = []base{
 
 // AllocatesByChunk reports whether the named base allocates the blocks of a prefill chunk by chunk.
 func AllocatesByChunk(name string) bool {
-	return slices.ContainsFunc(bases, func(b base) bool { return b.name == name && b.grants != wholePrompt })
+	return slices.ContainsFunc(bases, func(b base) bool {
+		return b.name == name && b.grants != wholePrompt
+	})
 }
 
 // BaseNames names the base policies.

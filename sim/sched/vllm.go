@@ -41,8 +41,8 @@ func (s *Scheduler) budget() Budget {
 	return Budget{Tokens: s.cfg.MaxTokens, Inject: s.cfg.Planner.MaxInject}
 }
 
-// admitWaiting moves waiting requests to the running queue while the memory has what the base grants at
-// admission and the budget allows a segment.
+// admitWaiting moves waiting requests to the running queue while the memory has what the base
+// grants at admission and the budget allows a segment.
 func (s *Scheduler) admitWaiting(b *Budget) {
 	if s.base.grants == wholePrompt {
 		s.admitWhole(b)
