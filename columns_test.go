@@ -62,7 +62,7 @@ func TestWide(t *testing.T) {
 	}
 }
 
-// ofWidth says whether a tracked file is held to the width.
+// ofWidth reports whether a tracked file is held to the width.
 func ofWidth(name string) bool {
 	if strings.Contains(name, "testdata/") || strings.HasPrefix(name, "experiments/validation/") {
 		return false
@@ -90,7 +90,7 @@ func wide(name string, text []byte) (lines []int) {
 	return lines
 }
 
-// inRawString says whether an offset of Go source is within a raw string.
+// inRawString reports whether an offset of Go source is within a raw string.
 func inRawString(text []byte, offset int) bool {
 	file := token.NewFileSet().AddFile("", -1, len(text))
 	var s scanner.Scanner

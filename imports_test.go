@@ -117,7 +117,7 @@ func TestDrawing(t *testing.T) {
 	}
 }
 
-// forbidden says why one package may not import the other, or nothing.
+// forbidden returns the reason why one package may not import the other; empty: it may.
 func forbidden(from, to string) string {
 	switch {
 	case owner(from) == owner(to) && owner(from) != "":

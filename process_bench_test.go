@@ -113,8 +113,8 @@ func BenchmarkWholeTrace(b *testing.B) {
 	b.ReportMetric(float64(most)/1024, "MiB") // of KiB, as Linux counts
 }
 
-// again returns n rows: those of a trace of Mooncake's, and then the same later, as often as it
-// takes, each time with names of its own for all blocks but the one that all prompts begin with.
+// again repeats the rows of a Mooncake trace until there are n. Each copy is later and renames all
+// blocks except the one with which all prompts begin.
 func again(trace []byte, n int) ([]byte, error) {
 	type row struct {
 		Timestamp int64   `json:"timestamp"`

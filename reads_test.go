@@ -17,7 +17,8 @@ import (
 var bare = []string{"os.ReadFile", "os.Open", "os.Create", "os.WriteFile", "io.ReadAll",
 	"toml.DecodeFile", "filepath.Glob", "csv.NewWriter"}
 
-// mayBeBare are the files that need them: internal/files is built of them, testkit is of tests.
+// mayBeBare lists the files that may call these functions: internal/files wraps them, and testkit
+// serves tests.
 var mayBeBare = []string{"internal/files", "experiments/testkit"}
 
 // TestFilesHaveLimits finds bare calls outside tests.

@@ -20,28 +20,22 @@ const mostPhrases = 3
 // left are the phrases in texts beyond mostPhrases. Lower them when a text gets better: they may
 // only fall.
 var left = map[string]int{
-	"comments of calibrate":        9,
-	"comments of cuda":             76,
+	"comments of calibrate":        8,
+	"comments of cuda":             65,
 	"comments of examples":         2,
-	"comments of experiments":      37,
-	"comments of hw":               11,
-	"comments of internal":         8,
-	"documents of .":               3,
-	"messages of calibrate":        22,
-	"messages of experiments":      24,
-	"messages of hw":               5,
-	"messages of internal":         23,
+	"comments of experiments":      31,
+	"comments of hw":               9,
+	"comments of internal":         6,
+	"messages of calibrate":        16,
+	"messages of experiments":      21,
+	"messages of hw":               4,
+	"messages of internal":         21,
 	"messages of sim":              11,
 	"messages of traces":           3,
-	"test comments of .":           6,
-	"test comments of calibrate":   26,
-	"test comments of cuda":        44,
-	"test comments of experiments": 45,
-	"test comments of figures":     3,
-	"test comments of hw":          38,
-	"test comments of internal":    58,
-	"test comments of sim":         91,
-	"test comments of traces":      10,
+	"test comments of calibrate":   22,
+	"test comments of cuda":        40,
+	"test comments of experiments": 42,
+	"test comments of internal":    55,
 }
 
 // indirect matches phrases that stand where a noun, a parameter or a cause belongs.
@@ -49,8 +43,9 @@ var indirect = regexp.MustCompile(`(?i)\b(so many|those of|of them|those that|in
 	`|what (\w+ ){1,4}(says|has|lacks|is of)|one after (another|the other)|(are|is) of` +
 	`|says (what|that|whether|why)|has (an?|the|its|it|each|every|all|what) (\w+ ){0,3}(be|leave|go|come))\b`)
 
-// plain matches phrases that look indirect and are not.
-var plain = regexp.MustCompile(`(?i)\b(are|is) of (the same|this|equal|different)\b`)
+// plain matches phrases that look indirect and are not: one of them, is of the same size.
+var plain = regexp.MustCompile(`(?i)\b((one|two|half|all|any|each|most|none|some|%d) of them` +
+	`|(are|is) of (the same|this|equal|different))\b`)
 
 // prose is the text of one kind in one folder.
 type prose struct {
@@ -111,7 +106,7 @@ func (p *prose) add(file string, text passage) {
 	p.words += strings.Count(joined, " ") + 1
 	for _, m := range indirect.FindAllStringIndex(joined, -1) {
 		around := joined[max(0, m[0]-30):min(len(joined), m[1]+30)]
-		if !plain.MatchString(joined[m[0]:min(len(joined), m[1]+10)]) {
+		if !plain.MatchString(joined[max(0, m[0]-5):min(len(joined), m[1]+10)]) {
 			p.phrases = append(p.phrases, fmt.Sprintf("  %s:%d: %s", file, text.line, around))
 		}
 	}
@@ -208,7 +203,7 @@ func paragraphs(text string) (all []passage) {
 func TestPhrasesAreFound(t *testing.T) {
 	for name, text := range map[string]string{
 		"a.go":      "package a\n\n// a batch of so\n// many tokens\n",
-		"b.go":      "package b\n\nconst x = \"none of \" +\n\t\"them\"\n",
+		"b.go":      "package b\n\nconst x = \"those \" +\n\t\"that of \" +\n\t\"them\"\n",
 		"a_test.go": "package a\n\nfunc f() {} // in vain\n",
 		"a.md":      "A share of them,\nand those\nof a run.\n",
 		"a.toml":    "x = 1 # what a run has\n",

@@ -31,7 +31,7 @@ func TestLooksDiffer(t *testing.T) {
 	}
 }
 
-// A mean of requests of which some were rejected is hollow, and the legend says why.
+// A mean of requests of which some were rejected is hollow, and the legend gives the reason.
 func TestHollowMarkersAreExplained(t *testing.T) {
 	l := doc.Line{Name: "a", Points: []doc.Point{{X: 1, Y: 1}, {X: 2, Y: 2}}}
 	f := &doc.Figure{Charts: []*doc.Chart{{Lines: []doc.Line{l}}}}

@@ -10,8 +10,9 @@ import (
 	"slices"
 )
 
-// reduced encodes a picture in at most 256 colours, a third of the bytes: those of glyphs' and
-// lines' edges are rounded to the nearest of them, by less than samePicture lets pass.
+// reduced encodes a picture in at most 256 colours, a third of the bytes: colours at the edges of
+// glyphs and lines are rounded to the nearest palette colour, by less than the tolerance of
+// samePicture.
 func reduced(picture []byte) ([]byte, error) {
 	full, err := png.Decode(bytes.NewReader(picture))
 	if err != nil {

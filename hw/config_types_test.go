@@ -7,7 +7,7 @@ import (
 )
 
 // published are the keys about arithmetic of the config.json files of checkpoints, and two
-// variations. Those that are modelled have a size to compare.
+// variations. Modelled ones have a size to compare.
 var published = []struct {
 	name, json string
 	want       string // of the error, up to what is modelled; empty: accepted

@@ -23,8 +23,8 @@ func roundLink(t testing.TB) *Profile {
 	return p
 }
 
-// roundDrive reads 2 MB a ms, in at most 10 reads, and writes 1. So many GPUs share it, each of
-// which has chunks of so many bytes.
+// roundDrive reads 2 MB a ms, in at most 10 reads, and writes 1. The given number of GPUs share it,
+// each with chunks of the given bytes.
 func roundDrive(gpus float64, chunk int64) PrefixOptions {
 	rate := func(v float64, unit string) Figure { return Figure{v, unit, Measured, "test"} }
 	return PrefixOptions{GPUs: gpus, Chunk: chunk, Drive: &Drive{Name: "round",
@@ -49,7 +49,7 @@ func took(t *testing.T, what string, got des.Time, ms float64) {
 	}
 }
 
-// Loads have the link one after another: 50 MB take 5 ms, 30 more wait for them.
+// Loads use the link in sequence: 50 MB take 5 ms, 30 more wait for them.
 func TestLoadsFromDRAMByHand(t *testing.T) {
 	d := roundDevice(t)
 	for _, l := range []struct {
@@ -142,7 +142,7 @@ func TestSavesOfPrefixesByHand(t *testing.T) {
 }
 
 // A step loads 320 MB, in 32 ms: its first layer waits for all of them, or layer i until i + 1 of
-// 32 parts are there. Layers of 1,000 tokens take more than the ms of a part, those of one token
+// 32 parts are there. Layers of 1,000 tokens take more than the ms of a part, layers of one token
 // less.
 func TestStepsWaitForPrefixesByHand(t *testing.T) {
 	for _, c := range []struct {

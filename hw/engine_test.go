@@ -35,7 +35,7 @@ func TestBatchDefaultsByCardAndUse(t *testing.T) {
 	}
 }
 
-// An engine that starts from another has that one's keys but for those that it sets.
+// An engine that starts from another has the other's keys except for its own.
 func TestEngineFromAnother(t *testing.T) {
 	base, err := LoadEngine("vllm-0.15")
 	if err != nil {

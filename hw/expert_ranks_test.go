@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// spreadShard is one of so many ranks of a model whose experts are spread over some of them.
+// spreadShard is one rank of a model whose experts are divided over some of the given ranks.
 func spreadShard(t fataler, m Model, ranks, spread int) Model {
 	m.ExpertRanks = spread
 	shard, err := m.Shard(ranks)
@@ -76,7 +76,7 @@ func TestSpreadExpertsHoldAllWeights(t *testing.T) {
 }
 
 // Spread experts cost at least a rank's share of all rows and of all bytes that are touched at the
-// card's peaks, no less with more tokens, and experts that one rank has are those of no spread.
+// card's peaks, no less with more tokens, and experts on one rank cost the same as undivided ones.
 func TestLawsOfSpreadExperts(t *testing.T) {
 	pairs(t, (*Model).IsMixture, func(t *rapid.T, p *Profile, m *Model) {
 		ranks := 1 << rapid.IntRange(0, 3).Draw(t, "ranks")
@@ -113,7 +113,7 @@ func TestLawsOfSpreadExperts(t *testing.T) {
 	})
 }
 
-// plainShard says whether so many ranks divide what is not spread.
+// plainShard reports whether the given number of ranks divides all but the experts.
 func plainShard(m *Model, ranks, spread int) bool {
 	columns := ranks / max(1, min(spread, ranks))
 	if spread == 1 || m.SharedExperts > 0 {

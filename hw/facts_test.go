@@ -213,7 +213,7 @@ func TestFactsH200(t *testing.T) {
 	gather := func(blocks int64) float64 { return 1e6 * flash.seconds(blocks, 16<<10) }
 	// launch and wait, and the plain kernel
 	facts = append(facts, between("h200 gather of one 16 KiB block, us", 7.7, 15.7, gather(1)))
-	first, err := Load("h200", "sparseserve-live-mma", nil) // of the host that these are of
+	first, err := Load("h200", "sparseserve-live-mma", nil) // of the host of these figures
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,8 +241,8 @@ func TestFactsH200(t *testing.T) {
 		// have four launches from Python in them, which a server's graphs do not.
 		between("h200 linears, 1 token, ms", 1e3*weights/4.2e12, 0.191, ms(lin.of(1))),
 		between("h200 linears, 128 tokens, ms", 1e3*weights/4.2e12, 0.199, ms(lin.of(128))),
-		// Many tokens draw the card's whole power: its clocks fall from those of
-		// the first hundredths of a second, in which 1.14 and 4.45 ms were measured.
+		// Many tokens draw the card's whole power: its clocks fall after the first hundredths of a
+		// second, in which 1.14 and 4.45 ms were measured.
 		between("h200 linears, 2048 tokens, ms", 1.14, 1.2*1.14, ms(lin.of(2048))),
 		between("h200 linears, 8192 tokens, ms", 4.45, 1.2*4.45, ms(lin.of(8192))),
 	)

@@ -82,7 +82,7 @@ func TestPSADecode(t *testing.T) {
 		got*1e6-(7+32*0.008+4*2.048)) > 1e-6 {
 		t.Errorf("few lists: %.3f us, want %.3f", got*1e6, 7+32*0.008+4*2.048)
 	}
-	// Lists that have ended attend to nothing, and hold nobody up.
+	// Lists that have ended attend to nothing and delay no other list.
 	const list = 16 * 32 * 512 // bytes of a round
 	even, _ := p.PSASeconds(m, 4, []float64{128 * list, 128 * list}, 1)
 	some, _ := p.PSASeconds(m, 4, []float64{128 * list, list}, 1)

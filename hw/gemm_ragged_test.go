@@ -2,8 +2,8 @@ package hw
 
 import "testing"
 
-// FP8 linears take longer for tokens that are no multiple of 8, as their
-// tables have it; those of 16 bits and those of up to 8 tokens do not.
+// FP8 linears take longer for tokens that are no multiple of 8, as in their tables; 16-bit linears,
+// and up to 8 tokens, do not.
 func TestRaggedLinears(t *testing.T) {
 	p, err := Load("h200", "vllm-0.15", nil)
 	if err != nil {

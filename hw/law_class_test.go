@@ -43,8 +43,8 @@ func drawDense(t *rapid.T, m *Model) sim.Work {
 	return w
 }
 
-// pairsWithin counts the pairs of query and key of a chunk whose queries attend to so many tokens
-// at most, by integrating over its queries in steps.
+// pairsWithin counts the pairs of query and key of a chunk whose queries attend to at most the
+// given number of tokens, by integrating over its queries in steps.
 func pairsWithin(s sim.Span, most float64) (pairs float64) {
 	const steps = 4096
 	each := float64(s.Query) / steps

@@ -6,10 +6,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Law 2: what a card has for KV leaves room for the model's tensors, the runtime, two copies of the
-// logits, and the largest batch's activations in a layer, as counted from the model's shapes: of a
-// token the hidden state, the residual, and either queries, keys, values and what attention gives,
-// or gate and up.
+// Law 2: the KV budget of a card leaves room for the model's tensors, the runtime, two copies of
+// the logits, and the largest batch's activations in a layer, as counted from the model's shapes:
+// of a token the hidden state, the residual, and either queries, keys, values and what attention
+// gives, or gate and up.
 func TestLaw2PlanHoldsWeightsAndActivations(t *testing.T) {
 	p := mustProfile(t, "h200")
 	rapid.Check(t, func(t *rapid.T) {

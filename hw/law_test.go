@@ -114,8 +114,8 @@ func TestLaw10PhysicsLayer(t *testing.T) {
 	})
 }
 
-// The floor holds for any figures that a profile may give, not only for those
-// that obey it by themselves.
+// The floor holds for any figures that a profile may give, not only for figures that obey it by
+// themselves.
 func TestLaw10PhysicsAbsurdProfile(t *testing.T) {
 	absurd := func(f *Figure, v float64) { f.Value = v }
 	p := mustProfile(t, "a100-40gb")
@@ -282,8 +282,9 @@ func runMoves(t fataler, d *Device, s *sim.Step, layers int, w *sim.Work,
 }
 
 // neverFalling is a profile whose linears and grids take no less for more tokens, as measured ones
-// may: each row has the least time of those from it on, without pause and at the full clock, and
-// grids have one gain of the clock for all sizes, because its rows are of other kernels.
+// may: each row has the shortest time of itself and all later rows, without pause and at the full
+// clock, and grids have one gain of the clock for all sizes, because its rows come from other
+// kernels.
 func neverFalling(p *Profile) *Profile {
 	q := *p
 	// tokens that are no multiple of 8 take longer than the next that are
@@ -325,7 +326,7 @@ func neverFalling(p *Profile) *Profile {
 	return &q
 }
 
-// neverFall lowers each time of a grid to the shortest among those of at least as many tokens.
+// neverFall lowers each time of a grid to the shortest for at least as many tokens.
 func (g *Grid) neverFall() {
 	step := len(g.Times) // from a time to that of the axis's next value
 	g.Times = slices.Clone(g.Times)

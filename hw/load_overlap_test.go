@@ -192,7 +192,7 @@ func TestRoundTripsWaitForLoads(t *testing.T) {
 }
 
 // Where decodes wait for the host, each block that the layer's tokens fill takes its time; in a
-// layer that asks nobody none does.
+// layer without a round trip none does.
 func TestFilledBlocksTakeTheHostsTime(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "llama3-8b")
 	host := func(sparse bool, saves int64) des.Time {

@@ -50,8 +50,8 @@ func TestPublishedTotals(t *testing.T) {
 	}
 }
 
-// Rows of a latent are those of FlashMLA's caches, in 16 bits and in FP8, whatever the blocks; one
-// head has a selection, and its metadata are the indexer's keys.
+// Rows of a latent have the sizes of FlashMLA's caches, in 16 bits and in FP8, whatever the blocks;
+// one head has a selection, and its metadata are the indexer's keys.
 func TestGeometryOfLatents(t *testing.T) {
 	v3, v32 := config(t, "DeepSeek-V3"), config(t, "DeepSeek-V3.2")
 	for _, tokens := range []int{1, 16, 64} {
@@ -106,8 +106,8 @@ func TestKVOfWindows(t *testing.T) {
 	}
 }
 
-// Distinct experts are between those of a token and all, more with more tokens, and as many as
-// drawing each token's by hand gives.
+// The number of distinct experts is between one token's and all, more with more tokens, and as many
+// as drawing each token's by hand gives.
 func TestDistinctExperts(t *testing.T) {
 	m := config(t, "DeepSeek-V3")
 	rapid.Check(t, func(t *rapid.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// A chunk that reads its prefix from the paged cache runs in whole waves of CTAs:
-// 512 tokens of 32 heads are 256 of them, 2.4 waves of 108, and take three.
+// A chunk that reads its prefix from the paged cache runs in whole waves of CTAs: 512 tokens of 32
+// heads are 256 CTAs, 2.4 waves of 108, and take three.
 func TestPagedChunksRunInWaves(t *testing.T) {
 	p, m := mustProfile(t, "a100-40gb"), mustModel(t, "llama2-7b")
 	paged := newPrefillAttention(p, m, 0)

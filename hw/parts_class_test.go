@@ -10,7 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// Experts cost no less than an FFN as wide as those of one token, and no more than one as wide as
+// Experts cost no less than an FFN as wide as one token's experts, and no more than one as wide as
 // all of them, as far as more tokens of a measured GEMM cost less each: an H200's cost up to 5 %
 // more.
 func TestExpertsBetweenActiveAndTotal(t *testing.T) {

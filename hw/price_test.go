@@ -49,7 +49,7 @@ func TestOptionalTransferFigures(t *testing.T) {
 	}
 }
 
-// Prices of single models are those that a layer adds up.
+// A layer adds up the prices of the single models.
 func TestPricesAreTheDevices(t *testing.T) {
 	for _, name := range CardNames() {
 		p, m := mustProfile(t, name), mustModel(t, "llama3-8b")

@@ -88,8 +88,8 @@ func TestRoundsByHand(t *testing.T) {
 	}
 }
 
-// Loads for a round that nobody reached hold up the next layer, its loads or its rounds, and
-// nothing else.
+// Loads for a round that no head reached delay the next layer, its loads or its rounds, and nothing
+// else.
 func TestLoadsInVainKeepTheLinkBusy(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	one := func(vain int64, follows func(d *Device) error) (alone, next des.Time) {

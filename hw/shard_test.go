@@ -69,8 +69,8 @@ func TestLaw10AllReduce(t *testing.T) {
 	})
 }
 
-// A step on two GPUs takes between half of one GPU's and its time, and its all-reduces are those of
-// two a layer, one of embeddings and the gathered logits.
+// A step on two GPUs takes between half of one GPU's and its time, and it has two all-reduces per
+// layer, one of the embeddings and a gather of the logits.
 func TestStepOfShards(t *testing.T) {
 	p, err := Load("h100-80gb", "vllm-0.15", nil)
 	if err != nil {

@@ -18,7 +18,7 @@ func swapProfile(t *testing.T) *Profile {
 	return p
 }
 
-// The launch, a walk a wave of requests and the bytes add up: those of all requests, or of the one
+// The launch, a walk a wave of requests and the bytes add up: bytes of all requests, or of the one
 // that an SM loads by itself. The link binds.
 func TestSwapSeconds(t *testing.T) {
 	p := swapProfile(t)

@@ -107,8 +107,8 @@ func (d *asked) Compute(layer int, w *sim.Work) error {
 	return d.metronome.Compute(layer, w)
 }
 
-// A prompt of 46 tokens in chunks of 27 and 19, then two decodes; blocks of
-// four tokens, a budget of five of them, the first of two layers dense.
+// A prompt of 46 tokens in chunks of 27 and 19, then two decodes; blocks of four tokens, a budget
+// of five blocks, the first of two layers dense.
 func TestWorkByHand(t *testing.T) {
 	c := offloaded("chunked")
 	c.arrivals[0].Prompt, c.spec.Prefill.ChunkTokens, c.spec.Selection.DenseLayers = 46, 27, 1
@@ -163,8 +163,8 @@ func TestSampledLoadsAddUp(t *testing.T) {
 	expect(t, "H2D bytes", sum.H2DBytes, o.spy.loads*tinyBlock())
 }
 
-// The evictions that layers are told of are those of their step's record but for the slots of new
-// blocks, one a decode and head: with every head, and scaled from those that are simulated.
+// Layers get the evictions of their step's record, without the slots of new blocks (one per decode
+// and head). This holds with every head, and scaled from the simulated heads.
 func TestLayersAreToldOfEvictions(t *testing.T) {
 	for _, heads := range []string{"full", "sampled"} {
 		all := int64(0)

@@ -84,8 +84,8 @@ func TestBoundedTokens(t *testing.T) {
 	}
 }
 
-// A budget with windows holds what each layer keeps: of a context's blocks all, or those of the
-// window and the one that it moves into.
+// A budget with windows holds what each layer keeps: all blocks of a context, or the blocks of the
+// window and the next one.
 func TestWindowBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }

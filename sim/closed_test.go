@@ -12,7 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// loop is a closed loop of given requests; nobody thinks.
+// loop is a closed loop of given requests without think times.
 type loop struct {
 	list
 	clients int

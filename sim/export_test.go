@@ -30,7 +30,7 @@ func (s *Server) Drive(w Workload, rec Recorder, look func() error) (*Metrics, e
 	}
 }
 
-// Stepwise has every step be an event.
+// Stepwise makes every step an event.
 func (s *Server) Stepwise() { s.stepwise = true }
 
 // Leapt counts the steps that were no event of their own.
@@ -81,8 +81,9 @@ func (s *Server) Rounding() int64 {
 }
 
 // SelectedNow returns the blocks that the running step must select over all KV heads and layers:
-// its decodes the budget, or all there are, or what the library says of those whose algorithm
-// decides; prefills that select the same of their prefix, and what follows it in the cache.
+// its decodes the budget, or all existing blocks, or the library's decision if the algorithm
+// decides. Selecting prefills add as much of their prefix and the blocks that follow it in the
+// cache.
 func (s *Server) SelectedNow() int64 {
 	n := s.selectedNow()
 	for i := range s.step.batch.Prefills {
@@ -121,8 +122,8 @@ func (s *Server) selectedNow() int64 {
 	return bytes / s.Geometry.BlockBytes
 }
 
-// CheckScores compares the scores of what the running step selects with those
-// of the candidates that it leaves out, and counts the selections.
+// CheckScores compares the scores of the candidates that the running step selects with the scores
+// of the others, and counts the selections.
 func (s *Server) CheckScores() (selections int, err error) {
 	if !s.busy {
 		return 0, nil

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Of 100 blocks selected 40 are loaded: 10 of them again, for a prefill that goes on, and 5 ahead
-// of rounds that may not come. So 25 miss.
+// Of 100 blocks selected 40 are loaded: 10 again, for a prefill that continues, and 5 ahead of
+// rounds that may not come. So 25 miss.
 func TestHitsLeaveOutWhatNoDecodeMissed(t *testing.T) {
 	m := NewMetrics()
 	m.offload, m.blockBytes = true, 8

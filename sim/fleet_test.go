@@ -28,7 +28,8 @@ func (c *scenario) fleet(t fatal, replicas int, router string) sim.FleetConfig {
 	}
 }
 
-// workload returns the scenario's requests, of so many clients, or with 0 at their own times.
+// workload returns the scenario's requests, of the given number of clients, or with 0 at their own
+// times.
 func (c *scenario) workload(clients int) sim.Workload {
 	if clients == 0 {
 		return &list{arrivals: c.arrivals}

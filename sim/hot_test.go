@@ -63,8 +63,8 @@ func (c *scenario) driveHot(t fatal, look func(*outcome) error) *outcome {
 	return o
 }
 
-// Grants are what memory has in use in both tiers, within what there is, at every event; nothing is
-// left when all have gone, and every token that is not rejected is emitted.
+// Grants equal the memory in use in both tiers, and never exceed the tier, at every event; nothing
+// is left when all have gone, and every token that is not rejected is emitted.
 func TestHotMemoryIsConserved(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawHot(t)
@@ -147,8 +147,8 @@ func TestHotHybridLoadsLess(t *testing.T) {
 }
 
 // The first step of a decode whose context exceeds its buffer loads all candidates that it selects,
-// of every layer and head; what follows is what an LRU buffer lacks of the cycles that its groups
-// replay.
+// of every layer and head; later loads are the misses of an LRU buffer on the cycles that its
+// groups replay.
 func TestHotLoadsByHand(t *testing.T) {
 	c := &scenario{model: tiny(3, 2), gpu: "h200", seed: 3, hbm: 1 << 40}
 	c.spec = sim.Spec{Selection: sim.SelectionSpec{On: true, Policy: "indexer", BudgetTokens: 16,

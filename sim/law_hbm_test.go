@@ -60,7 +60,7 @@ func (c *scenario) inHBM(server *sim.Server) (bytes int64) {
 			switch {
 			case c.spec.Hot() && h.Decoding():
 				bytes += int64(min(blocks, c.spec.Offload.HotBuffer/b.size)) * b.block
-			case c.spec.Hot(): // what it has from elsewhere is in DRAM
+			case c.spec.Hot(): // its other blocks are in DRAM
 				bytes += int64(max(0, blocks-h.Hit/b.size)) * b.block
 			case !c.spec.Offload.On:
 				for i := range blocks {
@@ -118,12 +118,12 @@ func sizesOf(c *scenario) sizes {
 
 func (b *sizes) blocks(tokens int) int { return (tokens + b.size - 1) / b.size }
 
-// byLayers says whether prompts are prefilled layer by layer.
+// byLayers reports whether prompts are prefilled layer by layer.
 func (b *sizes) byLayers() bool {
 	return b.spec.Prefill.Split == "layer" || b.spec.Prefill.Split == "layer-chunked"
 }
 
-// tokens is how many of a request have KV in a layer, those of the running step included.
+// tokens is the number of a request's tokens with KV in a layer, including the running step.
 func (b *sizes) tokens(h *sim.Holder, layer int) int {
 	switch seg := h.Segment; {
 	case h.Decoding() && h.Decodes:
@@ -142,8 +142,8 @@ func (b *sizes) tokens(h *sim.Holder, layer int) int {
 	return h.Done // or hit, of layers to come
 }
 
-// prompt counts what a prompt that offloads has outside the cache while it is prefilled layer by
-// layer.
+// prompt counts the memory that an offloading prompt holds outside the cache while it is prefilled
+// layer by layer.
 func (b *sizes) prompt(h *sim.Holder) (bytes int64) {
 	m, seg := &b.model, h.Segment
 	hit := h.Hit / b.size

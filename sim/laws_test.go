@@ -138,7 +138,7 @@ func TestLaw6LinkBandwidth(t *testing.T) {
 		block := float64(c.model.Geometry(c.spec.BlockTokens).BlockBytes)
 		for _, s := range o.spy.ended {
 			within := s.Timing.Phases.LoadStall
-			// attends meanwhile; what was loaded in vain may reach into the next step
+			// attends meanwhile; unused loads may reach into the next step
 			if c.spec.Progressive() {
 				within = s.Timing.Elapsed
 			}
@@ -157,9 +157,8 @@ func TestLaw6LinkBandwidth(t *testing.T) {
 	})
 }
 
-// Law 7: every KV head selects min(budget, existing) blocks, or what its own
-// algorithm says, in dense layers all. That they exist and do not repeat is tested where streams
-// are made.
+// Law 7: every KV head selects min(budget, existing) blocks, or as many as its algorithm decides;
+// all in dense layers. That they exist and do not repeat is tested where streams are made.
 func TestLaw7SelectionsHaveTheirSize(t *testing.T) {
 	draws(t, 60)
 	rapid.Check(t, func(t *rapid.T) {

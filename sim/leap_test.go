@@ -57,7 +57,7 @@ func drawDense(t *rapid.T) *scenario {
 }
 
 // drawChunks draws prompts of up to hundreds of chunks, of which a step has room for one or more,
-// or for a part of one beside its decodes, and memory that several of them share or fill.
+// or for a part of one beside its decodes, and memory that several prompts share or fill.
 func drawChunks(t *rapid.T, c *scenario) {
 	n := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
 	c.model.MaxContext, c.spec.Prefill.MaxPromptTokens = 4000, 0

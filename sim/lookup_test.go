@@ -59,7 +59,7 @@ func TestNoTablesForADeviceThatSelects(t *testing.T) {
 	}
 }
 
-// tables are those of a device that looks blocks up itself.
+// tables belong to a device that looks blocks up itself.
 type tables struct {
 	id    map[int32]int   // of requests, by handle
 	slot  map[place]int32 // of what is in HBM
@@ -140,7 +140,7 @@ func (k *tables) change(m *kv.Moves, decodes []sim.Row) (misses []kv.BlockRef, e
 	return misses, k.take(m.Evicted[m.EvictedBefore:])
 }
 
-// lookUp walks a layer's lists; those that are missing get the slots of misses in order.
+// lookUp walks a layer's lists; missing ones get the slots of misses in order.
 func (m *shadow) lookUp(layer int, w *sim.Work) error {
 	k, l, heads := &m.tables, w.Lists, m.model.KVHeads
 	misses, err := k.change(&m.moves, m.step.Rows)

@@ -10,7 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// Mean and percentiles are those of the whole series, sorted: percentile p is at rank p/100 (n-1),
+// Mean and percentiles are taken over the whole sorted series: percentile p is at rank p/100 (n-1),
 // linear between neighbours, as NumPy and vLLM's benchmark have it.
 func TestDistributionAgainstSort(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))

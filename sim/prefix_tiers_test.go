@@ -195,8 +195,8 @@ func TestShortHitsAreComputed(t *testing.T) {
 }
 
 // Of prompts that are said to be cached, DRAM has the first blocks, each prompt's own: of eight
-// tokens four are loaded in 7 ms while nobody else runs, and four computed in 10 + 2 x 4 ms. Of the
-// four that are computed a chunk is saved, of those that were loaded none.
+// tokens four are loaded in 7 ms while no other request runs, and four computed in 10 + 2 x 4 ms. A
+// chunk of the four computed tokens is saved, none of the loaded ones.
 func TestPrefixesThatAreSaidToBeInDRAM(t *testing.T) {
 	for at, kind := range []string{sim.PrefixVLLM, sim.PrefixVLLM, sim.PrefixTree, sim.PrefixTree} {
 		overlap, first := sim.OverlapRequest, 25

@@ -195,7 +195,7 @@ func TestLaw13UnboundedTiersHitTheReplays(t *testing.T) {
 		s := &c.spec
 		s.MaxRequests, s.Prefill.OverLength = 1, "reject"
 		s.PrefixCache.Load, s.PrefixCache.LoadTokens = sim.LoadAlways, 0
-		if s.PrefixCache.Write == sim.WriteSelective { // else what nobody has hit is lost
+		if s.PrefixCache.Write == sim.WriteSelective { // otherwise prefixes without a hit are lost
 			s.PrefixCache.Write = sim.WriteBack
 		}
 		switch rapid.SampledFrom([]string{"DRAM", "SSD", "both", "both"}).Draw(t, "tiers") {
@@ -230,7 +230,7 @@ func drawTiered(t *rapid.T) *scenario {
 }
 
 // drawRepeats has a few prompts come again and again, long after one another, with HBM for hardly
-// more than one of them: most of what is lost is wanted again.
+// more than one: most evicted prefixes are requested again.
 func (c *scenario) drawRepeats(t *rapid.T) {
 	n := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
 	few, largest := make([]sim.Arrival, n("prompts", 2, 5)), 0
@@ -302,8 +302,8 @@ func (c *scenario) hitsTheReplay(t *rapid.T, o *outcome) {
 	}
 }
 
-// tiersAddUp verifies that no tier has less than nothing of the hits, that they are those of the
-// requests, and that what is hit below HBM is loaded, again after preemptions.
+// tiersAddUp verifies that no tier's hits are negative, that they add up to the requests' hits, and
+// that hits below HBM are loaded, again after preemptions.
 func (c *scenario) tiersAddUp(t *rapid.T, requests []sim.RequestRecord, sum sim.Summary) {
 	p := sum.PrefixCache
 	if p == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// The scores that eviction goes by are those that selected: in every step each
-// candidate that a top-k policy picked scores no less than each that it did not.
+// Eviction uses the scores of the selection: in every step each candidate that a top-k policy
+// picked scores no less than each that it did not.
 func TestBlockScoresAreThoseThatSelect(t *testing.T) {
 	steps := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -246,7 +246,7 @@ func (m *shadow) decode(layer, i, head int, w *sim.Work) error {
 	return nil
 }
 
-// sized says whether a selection's size depends on the scores.
+// sized reports whether a selection's size depends on the scores.
 func sized(selection string) bool {
 	return !slices.Contains([]string{"arkvale", "quest"}, selection)
 }

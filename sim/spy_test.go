@@ -17,8 +17,8 @@ type spy struct {
 	// unaware hides when saves complete until they do, as a real device must.
 	unaware bool
 	savedAt []des.Time // by step
-	// timeless has saves complete as their step ends, so that nothing the server
-	// hears of them depends on the link. Their time stays in the step's.
+	// timeless completes saves at the end of their step, so that the server does not depend on the
+	// link. Their time stays in the step's.
 	timeless bool
 	asked    hash.Hash64 // of all that the device was asked, but for when; nil: not noted
 

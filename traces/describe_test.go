@@ -20,7 +20,7 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// Percentiles are those of the sorted values, linear between neighbours.
+// Percentiles are taken over the sorted values, linear between neighbours.
 func TestDescribeAgainstSorting(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		tokens := rapid.SliceOfN(rapid.IntRange(1, rows.MaxTokens), 1, 200).Draw(rt, "tokens")

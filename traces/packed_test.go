@@ -20,8 +20,8 @@ import (
 // pipes are left open, so that no other has the number of one.
 var pipes []*os.File
 
-// What can be read once is read once, whoever opens it again; one that nobody writes to is said
-// to be empty, and does not block.
+// A source that can be read only once is read once, even if it is opened again. A pipe without a
+// writer is reported as empty and does not block.
 func TestPipes(t *testing.T) {
 	want := collect(t, open(t, 1, func(s *Spec) {
 		s.Trace, s.Arrivals = "testdata/vidur.csv",

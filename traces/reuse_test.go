@@ -7,8 +7,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
-// What a description says prefix caches have, from a replay of its own: of a set of all prefixes
-// without bound, and no capacity has more than a larger one.
+// The prefix cache shares of a description, compared with a replay: an unbounded set of all
+// prefixes, and no capacity has more than a larger one.
 func TestDescribeCountsReuse(t *testing.T) {
 	const block = 16
 	kv := KV{Model: "m", TokenBytes: 1 << 20, BlockTokens: block}

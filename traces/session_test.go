@@ -103,8 +103,8 @@ func TestTurnsThatOverlapCountOnce(t *testing.T) {
 	}
 }
 
-// A turn does not come before the one before it has ended: drawn times are refused, but those of a
-// client alone, which waits, and those of rows whose content is not known.
+// A turn does not come before the one before it has ended: drawn times are refused, except for a
+// single client, which waits, and for rows without content.
 func TestDrawnTimesOfTurns(t *testing.T) {
 	const text = "9,3,a,7:9\n9,3,b,7:9\n9,3,,7:9\n9,3,,7:9\n9,3,a,7:9\n9,3,b,7:9\n"
 	timed := "arrived_s,prompt_tokens,output_tokens,session,content\n0," +

@@ -46,7 +46,7 @@ func TestShareGPT(t *testing.T) {
 	if other := of["c4"][0]; other.Content.Prompt[0] != first.Content.Prompt[0] {
 		t.Errorf("equal system prompts are %+v and %+v", first.Content.Prompt[0], other.Content.Prompt[0])
 	}
-	// an answer to nobody, 4 words; 12 characters of 1.430002 and a mark; 4 and a mark
+	// an answer without a question, 4 words; 12 characters of 1.430002 and a mark; 4 and a mark
 	if c := of["c3"][0]; c.Prompt != 7+19 || c.Output != 7 || len(c.Content.Prompt) != 2 {
 		t.Errorf("%+v %+v", c, c.Content)
 	}
@@ -129,7 +129,7 @@ func TestBadShareGPT(t *testing.T) {
 	}
 }
 
-// Arrays and conversations may come one after another in any order.
+// Arrays and conversations may follow each other in any order.
 func TestShareGPTGoesOn(t *testing.T) {
 	const good = `{"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}]}`
 	for _, text := range []string{

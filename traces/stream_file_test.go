@@ -141,7 +141,7 @@ func TestOpenFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A file whose times run back is of use when its times are not used.
+// A file whose times run back is accepted if its times are not used.
 func TestDisorderMattersOnlyToReplay(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.csv")
 	if err := os.WriteFile(path, []byte("arrived_s,prompt_tokens,output_tokens\n9,5,1\n2,6,1\n"),

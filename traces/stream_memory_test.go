@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Making requests takes no memory, for any number of them.
+// Making any number of requests takes constant memory.
 func TestMixAllocatesNothing(t *testing.T) {
 	s := open(t, 1, func(s *Spec) { s.Requests = math.MaxInt })
 	if n := testing.AllocsPerRun(1000, func() {

@@ -99,7 +99,7 @@ func follow(t interface{ Fatalf(string, ...any) }, prev []uint16, row Picks) {
 	}
 }
 
-// again checks what a step says of when its candidates were picked before, by definition.
+// again checks by definition when the candidates of a step were last picked.
 func again(t interface{ Fatalf(string, ...any) }, s *Cycle, step int) {
 	var lanes [3]uint64
 	var others []uint16
@@ -168,7 +168,7 @@ func TestCursorIsStableAndInRange(t *testing.T) {
 	}
 }
 
-// drift returns 64 rows of 400 scores that move as those of attention do.
+// drift returns 64 rows of 400 scores that move as attention scores do.
 func drift() [][]float32 {
 	rng := des.Rand(1, "drift")
 	mu, rows := make([]float32, 400), make([][]float32, 64)
@@ -204,7 +204,7 @@ func TestPickAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Making cycles beforehand leaves none to be made, and they are those that are made on demand.
+// Making cycles beforehand leaves none to be made later, and gives the same cycles as on demand.
 func TestLibraryMakesStreamsBeforehand(t *testing.T) {
 	setting := Setting{Digest: CuboidMean, Sinks: 2, Window: 2}
 	l, other := NewLibrary(flat{}, TopK{60}, setting, 3), NewLibrary(flat{}, TopK{60}, setting, 3)

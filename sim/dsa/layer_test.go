@@ -41,9 +41,8 @@ func (s rough) Classes() int              { return 3 }
 func (s rough) Skew(class int) float64    { return 0.5 * float64(1+class) }
 func (s rough) Class(layer, head int) int { return (layer + head) % 3 }
 
-// What a library decides for a layer, and what it says that this holds, is what
-// follows from the scores of its heads in the step, however far its rankings
-// reached before.
+// A library's decision for a layer, and the share that it reports, follow from the scores of the
+// layer's heads in the step, however far its rankings reached before.
 func TestLayerDecidesFromTheScoresOfItsHeads(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		scores := rough{uint64(rapid.IntRange(1, 5).Draw(t, "seed"))}

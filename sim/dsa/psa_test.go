@@ -57,8 +57,7 @@ func drawView(t *rapid.T, n, kept int) *View {
 		Kept: row("kept", kept), Skew: float32(rapid.IntRange(1, 12).Draw(t, "skew")) / 4}
 }
 
-// drawHeads draws what the KV heads of a layer see, each shared by so many query
-// heads.
+// drawHeads draws the scores of a layer's KV heads, each shared by the given number of query heads.
 func drawHeads(t *rapid.T, heads, queries, n, kept int) []*View {
 	views := make([]*View, heads)
 	for h := range views {
@@ -186,8 +185,8 @@ func TestPSAAgainstAlgorithm1(t *testing.T) {
 	})
 }
 
-// A prefix is what PSA attends to at every threshold, ends where the share passes
-// it, and holds what Recall says.
+// A prefix is what PSA attends to at every threshold, ends where the share passes it, and holds the
+// share that Recall returns.
 func TestPrefixes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := drawView(t, rapid.IntRange(1, 80).Draw(t, "n"), rapid.IntRange(0, 4).Draw(t, "kept"))

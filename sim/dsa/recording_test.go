@@ -154,7 +154,7 @@ func TestReplayIsWhatWasRecorded(t *testing.T) {
 	})
 }
 
-// twoSteps are of a request that decodes two tokens.
+// twoSteps records a request that decodes two tokens.
 func twoSteps() []drawnStep {
 	steps := []drawnStep{{generated: 1, candidates: 9}, {generated: 2, candidates: 9}}
 	for i := range steps {

@@ -60,7 +60,7 @@ func walkCycle(r *rand.Rand, n, k, steps int) *Cycle {
 }
 
 // A buffer that serves no candidate misses none, one that serves more never misses fewer of what it
-// has not seen, and one that serves the first is that of a cycle whose other picks are left out.
+// has not seen, and one that serves the first candidates equals a cycle without the other picks.
 func TestReuseOfPart(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 2))
 	const n, slots = 120, 24
@@ -87,9 +87,9 @@ func TestReuseOfPart(t *testing.T) {
 	}
 }
 
-// Misses are those of a buffer that keeps times, step by step: exactly once it is settled. Before,
-// within 2 %, what a settled buffer lacks, or was not used since the buffer was empty: picks of one
-// step are in another order in it.
+// Misses equal a buffer's that keeps times of use, step by step: exactly once it is settled.
+// Before, within 2 %, the misses of a settled buffer, or candidates not used since the buffer was
+// empty: picks of one step are in another order in it.
 func TestReuseIsLRU(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
 	for _, c := range []struct{ n, k, slots int }{

@@ -6,8 +6,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// One head of one layer and 4 HBM slots for a request of 6 blocks: a decode step selects
-// blocks, and Fill loads those that are not in HBM.
+// One head of one layer and 4 HBM slots for a request of 6 blocks: a decode step selects blocks,
+// and Fill loads the blocks that are not in HBM.
 func ExampleCache() {
 	geo := kv.Geometry{Layers: 1, KVHeads: 1, BlockTokens: 16, BlockBytes: 1 << 14}
 	c, err := kv.NewCache(kv.Config{

@@ -78,7 +78,7 @@ type twins struct {
 	rand   *rand.Rand
 }
 
-// rare says whether something happens that ends a wait: rapid would draw it often.
+// rare reports whether an event happens that ends a wait. rapid alone would draw it too often.
 func (x *twins) rare() bool { return x.rand.IntN(x.calm) == 0 }
 
 type twin struct {
@@ -150,7 +150,7 @@ func (x *twins) pin() {
 	x.each(func(i int, c *Cache) error { c.Pin(w.seqs[i], max(0, w.seqs[i].blocks-8)); return nil })
 }
 
-// name gives blocks of a request keys, so that those that begin later share them.
+// name gives blocks of a request keys, so that later requests share them.
 func (x *twins) name(w *twin) {
 	keys := make([]uint64, rapid.IntRange(5, 30).Draw(x.T, "named"))
 	for b := range keys {
@@ -261,7 +261,7 @@ func (x *twins) compare() {
 	}
 }
 
-// A cache whose marks wait for histories does what one does that has none.
+// A cache with deferred marks behaves as a cache without histories.
 func TestMarksThatWaitAreThoseThatDoNot(t *testing.T) {
 	waited := 0
 	rapid.Check(t, func(t *rapid.T) {

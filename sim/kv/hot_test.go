@@ -7,14 +7,14 @@ import (
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
-// hotOf is memory of so many bytes of HBM: blocks of 16 tokens, 1,000 bytes and 10 of metadata,
+// hotOf is memory with the given bytes of HBM: blocks of 16 tokens, 1,000 bytes and 10 of metadata,
 // buffers of 4 blocks.
 func hotOf(hbm, dram int64, keep bool) *Hot {
 	return NewHot(HotConfig{DRAM: dram, HBM: hbm, BlockTokens: 16, Block: 1000, Meta: 10, Slots: 4,
 		Keep: keep})
 }
 
-// admit prefills a request of so many tokens and says whether there was room.
+// admit prefills a request of n tokens and reports whether there was room.
 func admit(h *Hot, tokens int) (*prefix.Grant, bool) {
 	g := &prefix.Grant{}
 	if !h.Admit(g, tokens, tokens) {
@@ -64,8 +64,8 @@ func fill(t *testing.T, h *Hot, tokens int, want int64) {
 	}
 }
 
-// With Keep the request that has most blocks in HBM gives up as many as are needed, and those that
-// its buffer takes; one by itself gives up its own.
+// With Keep the request that has most blocks in HBM gives up the needed blocks, and the blocks for
+// its buffer; one by itself gives up its own.
 func TestHotSpillsBlockByBlock(t *testing.T) {
 	h := hotOf(50_000, 1<<40, true)
 	a, _ := admit(h, 320)

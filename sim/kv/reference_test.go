@@ -36,7 +36,7 @@ type script struct {
 	next   int
 	naive  []naive // by pool, told of hits; nil under LRU, which ref checks
 
-	mirror         mirror // hears of changes in place of these two; nil: nobody does
+	mirror         mirror // hears of changes in place of these two; nil: no listener
 	before, during int    // evictions that it heard of: before a Fill, and in it
 	spare          int64  // bytes that may be reserved while it listens
 }
@@ -46,7 +46,7 @@ func newScript(t *rapid.T, cfg Config) *script {
 	geo := small(rapid.IntRange(1, 3).Draw(t, "layers"), rapid.IntRange(1, 2).Draw(t, "heads"))
 	least := 18 // more than three requests select
 	if geo.Layers > 1 && !cfg.PerLayer && cfg.Eviction != LRU {
-		least = 10 // some layers' must go for those of others
+		least = 10 // some layers' blocks are evicted for other layers'
 	}
 	slots := geo.Groups() * rapid.IntRange(least, 30).Draw(t, "slots a group")
 	cfg.Geometry, cfg.Sample, cfg.HBMBytes = geo, FullSample(geo), int64(slots)*geo.BlockBytes

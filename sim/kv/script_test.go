@@ -49,8 +49,8 @@ type listedSlot struct {
 	slot *int32
 }
 
-// check finds each listed slot to be its block's. Those of blocks that begin in
-// the step are the lister's to write.
+// check finds each listed slot to be its block's. The lister writes the slots of blocks that begin
+// in the step.
 func (l slotLists) check(t *rapid.T) {
 	for _, e := range l {
 		if e.b < e.s.blocks-1 && *e.slot != int32(e.s.Slots(e.g)[e.b]) {

@@ -19,7 +19,7 @@ type sharers struct {
 
 func keyOf(family, block int) uint64 { return uint64(family*1000 + block + 1) }
 
-// open begins a request of a family, with a hit on what the family has left in DRAM.
+// open begins a request of a family, with a hit on the family's blocks in DRAM.
 func (x *sharers) open() {
 	id, family := x.script.next, rapid.IntRange(0, 1).Draw(x.t, "family")
 	x.script.next++
@@ -180,8 +180,8 @@ func (x *sharers) decode(ids []int) {
 	}
 }
 
-// Laws 1 and 3 with shared prefixes, under every order of eviction: a block that several
-// requests have is in HBM once, is loaded once, and leaves with the last of them.
+// Laws 1 and 3 with shared prefixes, under every order of eviction: a block that several requests
+// have is in HBM once, is loaded once, and leaves with the last request.
 func TestLaw1SharedBlocks(t *testing.T) {
 	for _, order := range []string{LRU, FIFO, CLOCK, SIEVE, ByScore} {
 		t.Run(order, func(t *testing.T) {

@@ -118,9 +118,8 @@ func TestReplayRepeatsTheRun(t *testing.T) {
 	})
 }
 
-// No eviction order loads less than MIN, with one pool and with one a layer;
-// where everything fits all load the same, but what progressive attention loads
-// in vain.
+// No eviction order loads less than MIN, with one pool and with one a layer; where everything fits
+// all load the same, except for unused loads of progressive attention.
 func TestNothingBeatsTheOptimum(t *testing.T) {
 	compared, strict, ahead := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -226,7 +225,7 @@ func search(t *Trace, slots int) int64 {
 	return best
 }
 
-// stored says whether a block is in DRAM when its request enters.
+// stored reports whether a block is in DRAM when its request enters.
 func stored(t *Trace, id int) bool {
 	for i := range t.requests {
 		r := &t.requests[i]

@@ -6,7 +6,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// One operation is a request of 12,288 tokens, a third of them of earlier turns, and 256 of output,
+// One operation is a request of 12,288 tokens, a third from earlier turns, and 256 of output,
 // through HBM of 70,000 blocks, DRAM of 6,000 chunks and SSD of 100,000.
 func BenchmarkPool(b *testing.B) { benchmark(b, NewPool(70_000, 16, 0, below70k())) }
 

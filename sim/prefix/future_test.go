@@ -32,8 +32,7 @@ func (a asked) content() *Content {
 	return c
 }
 
-// hits serves prompts one after another from a tier of DRAM alone and returns the chunks that are
-// hit.
+// hits serves prompts in sequence from DRAM alone and returns the chunks that are hit.
 func hits(all []asked, eviction string, capacity int) (n int) {
 	f := NewFuture(2)
 	for _, a := range all {
@@ -92,8 +91,8 @@ func most(all []asked, capacity int) int {
 	return n
 }
 
-// TestLawBeladyHitsMost: of prompts that are served one after another from one tier, no order of
-// eviction hits more chunks than Belady's, which hits as many as the best of all choices.
+// TestLawBeladyHitsMost: for prompts served in sequence from one tier, no order of eviction hits
+// more chunks than Belady's, which hits as many as the best of all choices.
 func TestLawBeladyHitsMost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all, capacity := drawAsked(t), rapid.IntRange(1, 6).Draw(t, "capacity")

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMain has properties draw 1,000 cases, 200 of them under -short, unless RAPID_CHECKS or the
-// flag says otherwise: a case takes microseconds, and rare ones matter.
+// TestMain has properties draw 1,000 cases, or 200 under -short, unless RAPID_CHECKS or the flag
+// says otherwise: a case takes microseconds, and rare ones matter.
 func TestMain(m *testing.M) {
 	if os.Getenv("RAPID_CHECKS") == "" {
 		if err := flag.Set("rapid.checks", "1000"); err != nil {

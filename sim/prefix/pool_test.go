@@ -13,7 +13,7 @@ import (
 type naive struct {
 	size, keep int
 	refs       []int
-	queue      []int    // blocks that nobody holds
+	queue      []int    // blocks without a holder
 	known      []int    // blocks with content, in the order in which they got it
 	texts      []string // of each block, from the request's first token on
 	evicted    int64
@@ -132,7 +132,7 @@ func TestPoolIsTheNaiveOne(t *testing.T) {
 	})
 }
 
-// drawPair draws a request whose prompt is of few texts, of which one may be cut.
+// drawPair draws a request whose prompt has few texts, one possibly cut.
 func drawPair(t *rapid.T, own uint64) *pair {
 	n := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
 	content, p := &Content{}, &pair{}
@@ -155,7 +155,7 @@ func drawPair(t *rapid.T, own uint64) *pair {
 	return p
 }
 
-// letters writes so many tokens of a text: its name and the places in it.
+// letters writes n tokens of a text: its name and the places in it.
 func letters(text, tokens int) (s []rune) {
 	for i := range tokens {
 		s = append(s, rune(text*16+i+0x10000))

@@ -9,8 +9,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// A tree's node is nobody else's memory until its chunks have been saved, written as they enter or
-// as they are hit.
+// A node of the tree is not reused until its chunks have been saved, written as they enter or as
+// they are hit.
 func TestLawNodesAreHeldWhileTheirChunksAreSaved(t *testing.T) {
 	for _, hits := range []int{0, 1} {
 		r := NewRadix(6, 4, 0, &Lower{Chunk: 2, DRAM: 4, Eviction: LRU, Hits: hits})
@@ -88,7 +88,7 @@ func TestLawTiersBelowATreeLoseEndsFirst(t *testing.T) {
 	})
 }
 
-// world is requests of a tree, all texts that there have been, and those that load.
+// world is requests of a tree, all earlier texts, and the loading requests.
 type world struct {
 	tree    *Radix
 	live    map[int]*pair

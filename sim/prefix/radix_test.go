@@ -51,7 +51,7 @@ func (p *plain) locked(r *stretch) bool {
 	return false
 }
 
-// count returns the pages that are free, and those that could be.
+// count returns the free pages and the evictable pages.
 func (p *plain) count() (free, evictable int) {
 	free = p.total
 	for _, r := range p.runs {
@@ -191,7 +191,7 @@ func actPlain(t *rapid.T, tree *Radix, ref *plain, p *pair, q *plainRequest, wha
 		if g.Table.at != tree.version { // else it is known, and nothing is used
 			found = ref.walk(q.text[:limit])
 		} else {
-			for _, r := range ref.runs { // what the walk before has left whole
+			for _, r := range ref.runs { // nodes that the walk before did not split
 				if len(r.text) <= limit && strings.HasPrefix(q.text, r.text) {
 					found = max(found, len(r.text))
 				}
@@ -217,7 +217,7 @@ func actPlain(t *rapid.T, tree *Radix, ref *plain, p *pair, q *plainRequest, wha
 	if got != want {
 		t.Fatalf("%d tokens are granted: %v, want %v", more, got, want)
 	}
-	// A request that has begun may give pages up first, those that the tree has already.
+	// A request that has begun may give pages up first, namely duplicates of the tree's pages.
 	if what < 6 && (room && !want || !held && room != want) {
 		t.Fatalf("there is room for %d tokens: %v, want %v", more, room, want)
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A block that is given up while it is saved is nobody's until the save has ended, and is found
+// A block that is freed while it is saved is not reused until the save has ended, and is found
 // then.
 func TestLawBlocksAreHeldWhileTheyAreSaved(t *testing.T) {
 	const size = 4
@@ -87,9 +87,9 @@ func TestHeldBlocksAllocateNothing(t *testing.T) {
 	}
 }
 
-// A block whose chunk is being saved to a tier below is nobody else's until it has been, whether it
-// is written as it is computed or as it is hit, nor is any other of a request that has ended: the
-// end of its text is to be lost first. One that is preempted gives up what is not saved.
+// A block whose chunk is being saved to a tier below is not reused until the save has ended,
+// whether it is written as it is computed or as it is hit, nor is any other of a request that has
+// ended: the end of its text is to be lost first. One that is preempted gives up what is not saved.
 func TestLawBlocksAreHeldWhileTheirChunksAreSaved(t *testing.T) {
 	for _, c := range []struct {
 		hits  int

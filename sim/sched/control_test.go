@@ -143,8 +143,8 @@ func TestLaw4Law8RandomSchedules(t *testing.T) {
 	})
 }
 
-// vLLM V1 admits nobody in an iteration that preempts, though a chunk of request
-// 2 would fit what its preemption leaves.
+// vLLM V1 admits no request in an iteration that preempts, though a chunk of request 2 would fit
+// what its preemption leaves.
 func TestVLLMV1AdmitsNobodyAfterPreemption(t *testing.T) {
 	g := newRig(t, chunked("vllm-v1", 8, 5)) // 20 tokens
 	g.add(1, 7, 8)
@@ -207,7 +207,7 @@ func TestLimitWaitsThenPreempts(t *testing.T) {
 	l.full, l.inFlight = true, true
 	g.add(4, 4, 10)
 	l.need[4] = 20
-	g.expect(t, "", "") // 6+3+7 in 9: nobody can run until saves complete
+	g.expect(t, "", "") // 6+3+7 in 9: no request can run until saves complete
 	l.inFlight = false
 	g.expect(t, "!3 D1") // request 2 may stay: 6+3
 	if r := g.all[3]; g.s.waiting[0] != r || r.Target != 6 {

@@ -10,18 +10,16 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// What digests lose, from the geometry of keys. A page is 32 keys of 128
-// channels, those of channel i with a deviation of 1/i: few channels make most of
-// q·k, as is known of keys after rotary embedding. Keys spread about the mean of
-// their page, in some pages more than in others. The pages' spread over that
-// between pages is fitted to ArkVale's recall by cuboid-mean; how unequal it is,
-// to its finding that cuboid-mean beats mean keys. The errors of all digests
-// follow.
+// What digests lose, from the geometry of keys. A page is 32 keys of 128 channels, channel i with a
+// deviation of 1/i: few channels make most of q·k, as is known of keys after rotary embedding. Keys
+// spread about the mean of their page, in some pages more than in others. The pages' spread over
+// that between pages is fitted to ArkVale's recall by cuboid-mean; how unequal it is, to its
+// finding that cuboid-mean beats mean keys. The errors of all digests follow.
 const (
 	keyChannels  = 128
 	pageSpread   = 0.45 // of a page's keys, over that of pages: fitted
 	unequal      = 0.5  // deviation of the spread's logarithm
-	likeness     = 0.5  // cosine of the query with those that representatives are chosen by
+	likeness     = 0.5  // cosine of the query with the queries that choose representatives
 	digestPages  = 300  // candidates of a LongBench request
 	digestTrials = 60
 )
@@ -39,7 +37,7 @@ func newGeometry(rng *rand.Rand, nats float64) *geometry {
 		g.query[i] = rng.NormFloat64() / float64(i+1)
 		variance += math.Pow(g.query[i]/float64(i+1), 2)
 	}
-	for i := range g.query { // the scores of page means differ by so many nats
+	for i := range g.query { // nats by which the scores of page means differ
 		g.query[i] *= nats / math.Sqrt(variance)
 	}
 	return g
@@ -137,9 +135,8 @@ func pageRecall(score, estimate []float64, k int) float64 {
 	return float64(hits) / float64(k)
 }
 
-// The errors of Default are those of the geometry, and its one fitted
-// parameter gives ArkVale's published recall by cuboid-mean, of which the first
-// page and the newest are always two.
+// The errors of Default follow from the geometry, and its one fitted parameter gives ArkVale's
+// published recall by cuboid-mean, of which the first page and the newest are always two.
 func TestDigestsFitPublishedRecall(t *testing.T) {
 	p := Default
 	// deviation of what cuboid-mean tells

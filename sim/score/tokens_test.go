@@ -7,7 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/dsa"
 )
 
-// tokenCycle is what an indexer selects of n candidates, k of them a step.
+// tokenCycle is the selection of an indexer: k of n candidates per step.
 func tokenCycle(p Params, family, n, k int) *dsa.Cycle {
 	s := New(p, 1)
 	sheet := &dsa.Sheet{Setting: dsa.Setting{Digest: dsa.Indexed, Window: 1}, Steps: s.Steps()}
@@ -19,7 +19,7 @@ func tokenCycle(p Params, family, n, k int) *dsa.Cycle {
 	})
 }
 
-// missShare is the mean share of picks that a buffer of so many candidates lacks.
+// missShare is the mean miss ratio of a buffer of the given capacity, in candidates.
 func missShare(c *dsa.Cycle, slots int) float64 {
 	r, misses, picks := dsa.NewReuse(c, slots, c.Candidates), 0, 0
 	for t := range c.Steps {
@@ -37,7 +37,7 @@ func stepOverlap(c *dsa.Cycle) float64 {
 	return 1 - float64(added)/float64(picks)
 }
 
-// What the top 2,048 of 32k tokens overlap with those of the step before (Default).
+// Overlap of the top 2,048 of 32k tokens with the step before (Default).
 func TestTokensFitPublishedOverlap(t *testing.T) {
 	sum := 0.0
 	const families, grain = 8, 16
@@ -49,8 +49,8 @@ func TestTokensFitPublishedOverlap(t *testing.T) {
 	}
 }
 
-// A candidate that stands for several tokens is a sample of them: shares of picks that overlap and
-// that a buffer lacks are those of single tokens.
+// A candidate that stands for several tokens is a sample: overlap and miss ratio equal those for
+// single tokens.
 func TestGrainOfTokensIsASample(t *testing.T) {
 	p := Default
 	p.TokenMotion = 0.5 // more misses to compare
@@ -79,7 +79,7 @@ func TestGrainOfTokensIsASample(t *testing.T) {
 	}
 }
 
-// A single candidate's criticality is what a sheet of all has.
+// A single candidate's criticality equals its entry in a sheet of all.
 func TestTokensOneByOne(t *testing.T) {
 	s := New(Default, 1)
 	sheet := &dsa.Sheet{Setting: dsa.Setting{Digest: dsa.Indexed, Window: 1}, Steps: s.Steps()}

@@ -10,7 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
-// A record that says what its prompts are is replayed with their content; without, with none.
+// A record that identifies its prompts is replayed with their content, otherwise without content.
 func TestIdentity(t *testing.T) {
 	const header = "arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s"
 	for _, c := range []struct {
