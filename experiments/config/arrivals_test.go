@@ -67,8 +67,8 @@ func TestImpliedWorkload(t *testing.T) {
 				t.Errorf("%s: %v\n%s", p.Name, err, text)
 				continue
 			}
-			a, _ := p.Hash()
-			if b, _ := again.Hash(); a == b && again.Name != "" {
+			a, _ := NewHasher().Hash(&p)
+			if b, _ := NewHasher().Hash(&again); a == b && again.Name != "" {
 				continue
 			}
 			t.Errorf("%s loads as %+v", p.Name, again)

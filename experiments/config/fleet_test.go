@@ -25,7 +25,7 @@ func TestFleetPoints(t *testing.T) {
 		t.Fatalf("points %+v", points)
 	}
 	hash := func(p *Point) string {
-		h, err := p.Hash()
+		h, err := NewHasher().Hash(p)
 		if err != nil {
 			t.Fatal(err)
 		}

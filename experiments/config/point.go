@@ -1,8 +1,6 @@
 package config
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -121,11 +119,4 @@ func (p *Point) encode(memo map[any][]byte) ([]byte, error) {
 		Replicas: []int{p.Fleet.Replicas}, Fleet: p.Fleet, Systems: []sim.Spec{p.System},
 		Scores: p.Scores, SLO: p.SLO, Metrics: p.Metrics, Output: p.Output}
 	return c.encode(memo)
-}
-
-// Hash identifies the point by every part of the configuration that its result depends on.
-func (p *Point) Hash() (string, error) {
-	text, err := p.TOML()
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8]), err
 }

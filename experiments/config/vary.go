@@ -51,33 +51,15 @@ func SettableKey(word string) (string, error) {
 	return "", fmt.Errorf("several keys end so: %s; name one of them", strings.Join(ends, ", "))
 }
 
-// Kind is the type of a key's values.
-type Kind int
-
-// Kinds of keys.
-const (
-	Text Kind = iota
-	Number
-	Integer
-	Truth
-)
-
-// KindOf returns the type of a settable key; the type of an element if the key takes a list.
-func KindOf(key string) Kind {
+// KindOf returns the kind of a settable key's values: reflect.Int and reflect.Float64 of all
+// integers and numbers. If the key takes a list, it is an element's.
+func KindOf(key string) reflect.Kind {
 	v, known := new(Point).Field(key)
 	switch {
-	case key == "seed":
-		return Integer
-	case strings.HasPrefix(key, "card."):
-		return Number
-	case !known:
-		return Text
-	case v.Kind() == reflect.Bool:
-		return Truth
-	case v.CanInt() || v.CanUint():
-		return Integer
-	case v.CanFloat():
-		return Number
+	case key == "seed" || known && (v.CanInt() || v.CanUint()):
+		return reflect.Int
+	case strings.HasPrefix(key, "card.") || known && v.CanFloat():
+		return reflect.Float64
 	}
-	return Text
+	return reflect.String
 }

@@ -116,8 +116,9 @@ func TestPointFiles(t *testing.T) {
 	if len(points) != 1 {
 		t.Fatalf("%d points, want one", len(points))
 	}
-	before, err1 := c.Points()[0].Hash()
-	after, err2 := points[0].Hash()
+	hashes := config.NewHasher()
+	before, err1 := hashes.Hash(&c.Points()[0])
+	after, err2 := hashes.Hash(&points[0])
 	if before != after || err1 != nil || err2 != nil {
 		t.Errorf("hash %s (%v), loaded again %s (%v)", before, err1, after, err2)
 	}
@@ -128,7 +129,7 @@ func TestHashTellsPointsApart(t *testing.T) {
 	c := mustLoad(t, "", "seed=[1,2]")
 	more := mustLoad(t, "", "seed=[1,2]", "offload.working_set_steps=13")
 	for _, p := range append(c.Points(), more.Points()...) {
-		hash, err := p.Hash()
+		hash, err := config.NewHasher().Hash(&p)
 		if err != nil {
 			t.Fatal(err)
 		}

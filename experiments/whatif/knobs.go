@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -21,13 +22,13 @@ type Knob struct {
 	form string // of a key's value, with %s for the knob's; empty for the value itself
 }
 
-// kind returns the type of the knob's values.
-func (k *Knob) kind() config.Kind {
+// kind returns the kind of the knob's values.
+func (k *Knob) kind() reflect.Kind {
 	switch {
 	case k.Factor:
-		return config.Number
+		return reflect.Float64
 	case k.form != "":
-		return config.Integer
+		return reflect.Int
 	}
 	return config.KindOf(k.Keys[0])
 }

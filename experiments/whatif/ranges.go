@@ -3,12 +3,12 @@ package whatif
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/bracket"
-	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
 // Range is a knob and its values: a list, or steps from Low to High.
@@ -34,20 +34,20 @@ func ParseRange(flag string) (r Range, err error) {
 		return r, fmt.Errorf("--vary %s: %s", flag, fmt.Sprintf(format, args...))
 	}
 	low, high, ranged := strings.Cut(values, "..")
-	kind := r.Knob.kind()
+	words := r.Knob.kind() == reflect.String
 	if !ranged {
 		for _, v := range splitOutside(values) {
 			if v = strings.TrimSpace(v); v == "" || slices.Contains(r.Values, v) {
 				return wrong("a value is empty or listed twice")
 			}
-			if _, err := number(v); err != nil && (kind == config.Number || kind == config.Integer) {
+			if _, err := number(v); err != nil && !words {
 				return wrong("%s is no number", v)
 			}
 			r.Values = append(r.Values, v)
 		}
 		return r, nil
 	}
-	if kind == config.Text || kind == config.Truth {
+	if words {
 		return wrong("%s has no numbers between; list its values, as in %s=a,b", r.Knob.Keys[0], name)
 	}
 	from, err1 := number(low)
@@ -110,7 +110,7 @@ func (r *Range) At(steps int) []string {
 
 // round formats a value for the knob with four digits.
 func (k *Knob) round(v float64) string {
-	if k.kind() == config.Integer {
+	if k.kind() == reflect.Int {
 		return text(math.Round(v))
 	}
 	return strconv.FormatFloat(bracket.Digits(v, 4), 'f', -1, 64)

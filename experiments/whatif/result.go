@@ -129,11 +129,11 @@ func (s *Study) fill(out *Result, c *Case, index int, variants []variant, values
 		}
 		if value.none {
 			out.Notes = append(out.Notes, fmt.Sprintf("%s with %s = %s serves no request, so it has no %s",
-				c.Name, v.knob, v.value, s.Metric.Name))
+				c.Name, v.knobs[0].Name, v.values[0], s.Metric.Name))
 			continue
 		}
-		k := knobs[v.knob]
-		k.Points = append(k.Points, changeOf(v.value, value, &c.Base))
+		k := knobs[v.knobs[0].Name]
+		k.Points = append(k.Points, changeOf(v.values[0], value, &c.Base))
 	}
 	c.Knobs = slices.DeleteFunc(c.Knobs, func(k *KnobResult) bool { return len(k.Points) == 0 })
 }

@@ -39,9 +39,10 @@ const firstWidth = 0.05
 
 // variant is the configuration with other settings.
 type variant struct {
-	knob, value string // of a tornado
-	row, column int    // of a heat map; -1 of a tornado
-	settings    []config.Setting
+	knobs       []*Knob // one of a tornado, two of a heat map
+	values      []string
+	fallible    bool // left out if the configuration refuses it
+	row, column int  // of a heat map; -1 of a tornado
 	subjects    []subject
 }
 
@@ -79,57 +80,62 @@ func (s *Study) prepare(ctx context.Context, e *Evaluator) (variants []variant, 
 			"choose it, as in --set workload.rate=%s",
 			s.Metric.Name, rates, text(cfg.Rates[0]))
 	}
-	for i := range s.Ranges {
-		r := &s.Ranges[i]
-		for _, value := range r.At(s.steps(TornadoSteps)) {
-			if err := ctx.Err(); err != nil {
-				return nil, nil, err
-			}
-			v := variant{knob: r.Knob.Name, value: value, row: -1}
-			var doubts []warn.Warning
-			if v.settings, err = r.Knob.settings(cfg, value); err == nil {
-				v.subjects, doubts, err = s.subjects(e, v.settings)
-			}
-			notes = addDoubts(notes, doubts, !slices.ContainsFunc(variants,
-				func(o variant) bool { return o.knob == v.knob }))
-			switch {
-			case err != nil && r.fallible:
-				notes = append(notes, fmt.Sprintf("%s = %s is left out: %v", r.Knob.Name, value, err))
-			case err != nil:
-				return nil, nil, err
-			default:
-				variants = append(variants, v)
-			}
+
+	for _, v := range s.wanted() {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
 		}
-	}
-	if len(s.Heat) == 0 {
-		return variants, notes, s.checkMetric(variants)
-	}
-	a, b := &s.Heat[0], &s.Heat[1]
-	for row, y := range b.At(s.steps(HeatSteps)) {
-		for column, x := range a.At(s.steps(HeatSteps)) {
-			if err := ctx.Err(); err != nil {
-				return nil, nil, err
-			}
-			v := variant{row: row, column: column}
-			first, err := a.Knob.settings(cfg, x)
-			if err != nil {
-				return nil, nil, err
-			}
-			second, err := b.Knob.settings(cfg, y)
-			if err != nil {
-				return nil, nil, err
-			}
-			v.settings = slices.Concat(first, second)
-			var doubts []warn.Warning
-			if v.subjects, doubts, err = s.subjects(e, v.settings); err != nil {
-				return nil, nil, err
-			}
-			notes = addDoubts(notes, doubts, row+column == 0)
+		first := !slices.ContainsFunc(variants,
+			func(o variant) bool { return slices.Equal(o.knobs, v.knobs) })
+		var doubts []warn.Warning
+		v.subjects, doubts, err = s.subjectsOf(e, cfg, &v)
+		notes = addDoubts(notes, doubts, first)
+		switch {
+		case err != nil && v.fallible:
+			notes = append(notes, fmt.Sprintf("%s = %s is left out: %v", v.knobs[0].Name, v.values[0], err))
+		case err != nil:
+			return nil, nil, err
+		default:
 			variants = append(variants, v)
 		}
 	}
 	return variants, notes, s.checkMetric(variants)
+}
+
+// wanted lists the variants of the tornado and of the heat map.
+func (s *Study) wanted() (all []variant) {
+	for i := range s.Ranges {
+		r := &s.Ranges[i]
+		for _, value := range r.At(s.steps(TornadoSteps)) {
+			all = append(all, variant{knobs: []*Knob{&r.Knob}, values: []string{value},
+				fallible: r.fallible, row: -1})
+		}
+	}
+	if len(s.Heat) == 0 {
+		return all
+	}
+	a, b := &s.Heat[0], &s.Heat[1]
+	for row, y := range b.At(s.steps(HeatSteps)) {
+		for column, x := range a.At(s.steps(HeatSteps)) {
+			all = append(all, variant{knobs: []*Knob{&a.Knob, &b.Knob}, values: []string{x, y}, row: row,
+				column: column})
+		}
+	}
+	return all
+}
+
+// subjectsOf returns the servers of a variant, as subjects does.
+func (s *Study) subjectsOf(e *Evaluator, cfg *config.Config, v *variant) (all []subject,
+	doubts []warn.Warning, err error) {
+	var settings []config.Setting
+	for i, k := range v.knobs {
+		one, err := k.settings(cfg, v.values[i])
+		if err != nil {
+			return nil, nil, err
+		}
+		settings = append(settings, one...)
+	}
+	return s.subjects(e, settings)
 }
 
 // addDoubts adds warnings of a variant to notes: warnings of keys without effect only for the first
