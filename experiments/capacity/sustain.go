@@ -8,7 +8,6 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -246,7 +245,7 @@ func ratesFor(all []Sustained) []float64 {
 	low, high := lowestShare*weakest, highestShare*best
 	var rates []float64
 	for i := range chosenRates {
-		rate := twoDigits(low + (high-low)*float64(i)/(chosenRates-1))
+		rate := bracket.Digits(low+(high-low)*float64(i)/(chosenRates-1), 2)
 		if !slices.Contains(rates, rate) {
 			rates = append(rates, rate)
 		}
@@ -291,7 +290,7 @@ func (c *Chosen) sustains(system string) string {
 			least, most = min(least, s.Rate), max(most, s.Rate)
 		}
 	}
-	low, high := digits(least), digits(most)
+	low, high := fmt.Sprint(bracket.Digits(least, 2)), fmt.Sprint(bracket.Digits(most, 2))
 	switch {
 	case most == 0:
 		return "none"
@@ -300,7 +299,3 @@ func (c *Chosen) sustains(system string) string {
 	}
 	return low + " to " + high
 }
-
-func digits(rate float64) string { return strconv.FormatFloat(twoDigits(rate), 'g', -1, 64) }
-
-func twoDigits(rate float64) float64 { return bracket.Digits(rate, 2) }

@@ -2,6 +2,7 @@ package patterns
 
 import (
 	"fmt"
+	"sort"
 
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
@@ -56,15 +57,7 @@ func Space(p *hw.Profile, m *hw.Model, tokens int) ([]pattern.Head, error) {
 
 // most returns the largest n up to a limit that fits; 0 if none fits. fits must be monotonic.
 func most(limit int, fits func(n int) bool) int {
-	low, high := 0, limit+1
-	for high-low > 1 {
-		if mid := (low + high) / 2; fits(mid) {
-			low = mid
-		} else {
-			high = mid
-		}
-	}
-	return low
+	return sort.Search(limit, func(n int) bool { return !fits(n + 1) })
 }
 
 // Cost returns the kernel time of one head's attention to a prompt, in s, without launches and

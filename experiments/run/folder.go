@@ -3,7 +3,6 @@ package run
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -230,11 +229,7 @@ func (f *Folder) removeFiles(names []string) (err error) {
 }
 
 func (f *Folder) writeIndex() error {
-	text, err := json.MarshalIndent(&f.index, "", "  ")
-	if err != nil {
-		return err
-	}
-	return KeptWhenFull(WriteFile(filepath.Join(f.dir, IndexFile), append(text, '\n')))
+	return KeptWhenFull(WriteJSON(filepath.Join(f.dir, IndexFile), &f.index))
 }
 
 // clearPictures removes the pictures that PicturesCSV names, and that file.

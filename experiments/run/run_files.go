@@ -29,6 +29,15 @@ func WriteFile(path string, text []byte) error {
 	return renameio.WriteFile(path, text, 0o644, renameio.WithTempDir(filepath.Dir(path)))
 }
 
+// WriteJSON writes a value as an indented JSON file, through a temporary file.
+func WriteJSON(path string, value any) error {
+	text, err := Marshal(value)
+	if err != nil {
+		return err
+	}
+	return WriteFile(path, text)
+}
+
 // ClearLeft removes the temporary files of a killed process for the given names.
 func ClearLeft(dir string, names ...string) error {
 	for _, name := range names {

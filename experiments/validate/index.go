@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -76,11 +75,7 @@ func (v *Validation) index(lives, simulated []string) error {
 			"without %s", without, len(index.Runs), callsFile))
 	}
 	index.Device = strings.Join(devices, ", ")
-	text, err := json.MarshalIndent(&index, "", "  ")
-	if err != nil {
-		return err
-	}
-	return run.WriteFile(filepath.Join(v.Dir, validationIndex), append(text, '\n'))
+	return run.WriteJSON(filepath.Join(v.Dir, validationIndex), &index)
 }
 
 func requestsOf(points []config.Point) int {

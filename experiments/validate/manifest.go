@@ -74,11 +74,7 @@ func (m *manifest) write(dir string) error {
 			return err
 		}
 	}
-	text, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		return err
-	}
-	return run.WriteFile(filepath.Join(dir, manifestFile), append(text, '\n'))
+	return run.WriteJSON(filepath.Join(dir, manifestFile), m)
 }
 
 func digestFile(path string) (string, error) {

@@ -2,7 +2,6 @@ package validate
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -165,11 +164,6 @@ func (v *validationRun) pricedSteps(dir string, of int64) ([]Step, error) {
 
 // write writes the table of all comparisons as JSON and CSV.
 func (r *Report) write(dir string) error {
-	all := r.Comparisons()
-	text, err := json.MarshalIndent(all, "", "  ")
-	if err != nil {
-		return err
-	}
 	table := run.NewTable("run", "system", "model", "rate", "seed", "saturated", "metric", "live",
 		"simulated", "error")
 	for i := range r.Runs {
@@ -181,7 +175,7 @@ func (r *Report) write(dir string) error {
 	}
 	r.Files = []string{filepath.Join(dir, validationIndex), filepath.Join(dir, validationJSON),
 		filepath.Join(dir, validationCSV)}
-	return errors.Join(run.WriteFile(r.Files[1], append(text, '\n')),
+	return errors.Join(run.WriteJSON(r.Files[1], r.Comparisons()),
 		run.WriteFile(r.Files[2], table.Bytes()))
 }
 
