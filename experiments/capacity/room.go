@@ -163,8 +163,7 @@ func TooLong(all ...*config.Config) (string, error) {
 	known := map[string][]length{}
 	for _, c := range all {
 		for i := range c.Systems {
-			p := config.Point{Model: c.Model, GPU: c.GPU, Card: c.Card, Seed: c.Seeds[0],
-				Workload: c.Workload, System: c.Systems[i]}
+			p := config.Point{Common: c.Common, Seed: c.Seeds[0], System: c.Systems[i]}
 			p.Workload.Rate, p.Workload.Concurrency = max(c.Rates[0], 1), c.Clients[0]
 			text, err := tooLongOf(&p, known)
 			if err != nil {

@@ -182,7 +182,8 @@ func TestChosenRatesAreTheSameEachTime(t *testing.T) {
 		}
 		first = c.Rates
 	}
-	c := &config.Config{Workload: traces.Spec{Trace: traces.Sessions}, NoRates: true}
+	c := &config.Config{NoRates: true}
+	c.Workload.Trace = traces.Sessions
 	if _, err := ChooseRates(t.Context(), nil, c); err == nil || errors.Is(err, errSeen) {
 		t.Errorf("sessions: %v", err)
 	}

@@ -28,7 +28,7 @@ func (l *loader) implied() {
 // contradicted refuses keys of [workload] that its other keys make useless, unless they have the
 // value that results write.
 func (l *loader) contradicted() *KeyError {
-	p := Point{Workload: l.cfg.Workload}
+	p := Point{Common: l.cfg.Common}
 	w, none := &p.Workload, traces.DefaultSpec()
 	w.Rate, none.Rate = slices.Max(append(l.cfg.Rates, 0)), 0
 	w.Concurrency = slices.Max(append(l.cfg.Clients, 0))

@@ -15,22 +15,14 @@ import (
 // decodes it over the built-in default experiment; WriteTOML writes it out so
 // that loading the text again gives the same runs.
 type Config struct {
-	Name     string // file name without extension, or the built-in name
-	Model    string
-	GPU      string
-	Card     hw.Changes // figures of the card that are not the card's own
+	Name string // file name without extension, or the built-in name
+	Common
 	Seeds    []uint64
 	Rates    []float64 // requests/s; a single 0 where requests do not arrive at a rate
 	Clients  []int     // of a closed loop; a single 0 of other arrivals
-	Workload traces.Spec
-	Replicas []int // of a fleet
-	Fleet    sim.FleetSpec
+	Replicas []int     // of a fleet
 	Systems  []sim.Spec
-	Scores   score.Params
-	SLO      SLO
-	Metrics  sim.Cutoff
-	Output   Output
-	Notes    []string       // what a person may not expect of it
+	Notes    []string       // surprises of the configuration, in words
 	Unused   []warn.Warning // warnings of chosen keys that no run uses
 
 	files []string // that it was read from
@@ -40,6 +32,20 @@ type Config struct {
 	// NoRates is set if such a configuration names no rates, so Rates have to be chosen. NoRequests
 	// is the same for the number of requests of a run.
 	NoRates, NoRequests bool
+}
+
+// Common is the part of a configuration that all of its runs share. A Point has its own rate or
+// clients in Workload and its own replicas in Fleet.
+type Common struct {
+	Model    string
+	GPU      string
+	Card     hw.Changes // figures of the card that are not the card's own
+	Workload traces.Spec
+	Fleet    sim.FleetSpec
+	Scores   score.Params
+	SLO      SLO
+	Metrics  sim.Cutoff
+	Output   Output
 }
 
 // Output says which files a run writes in addition to its summary and requests.
@@ -66,7 +72,7 @@ var tableNames = slices.Concat([]string{"card", "workload", "fleet", "systems"},
 
 // tables returns the tables of the configuration's own keys, without [card] and the tables of
 // systems.
-func (c *Config) tables() []settable {
+func (c *Common) tables() []settable {
 	return []settable{{"workload", &c.Workload}, {"fleet", &c.Fleet}, {"scores", &c.Scores},
 		{"slo", &c.SLO}, {"metrics", &c.Metrics}, {"output", &c.Output}}
 }

@@ -137,9 +137,9 @@ type customSystem struct {
 }
 
 func newLoader() *loader {
-	return &loader{inputs: inputs{}, cfg: Config{Clients: []int{0}, Workload: traces.DefaultSpec(),
-		Scores: score.Default, Replicas: []int{1},
-		Fleet: sim.FleetSpec{Replicas: 1, Router: sim.RoundRobin}}, goodput: DefaultGoodputSearch()}
+	return &loader{inputs: inputs{}, cfg: Config{Clients: []int{0}, Replicas: []int{1},
+		Common: Common{Workload: traces.DefaultSpec(), Scores: score.Default,
+			Fleet: sim.FleetSpec{Replicas: 1, Router: sim.RoundRobin}}}, goodput: DefaultGoodputSearch()}
 }
 
 // clone returns a loader that can apply more documents without an effect on this one. Both share

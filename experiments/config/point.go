@@ -3,29 +3,20 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 
-	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
-	"github.com/sparseserve/sparseserve/sim/score"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
 // Point is one run: one system at one rate with one seed.
 type Point struct {
-	Name     string // stable, unique within the experiment, fit for a folder
-	Model    string
-	GPU      string
-	Card     hw.Changes // of the card's figures
-	Seed     uint64
-	Workload traces.Spec // with its rate or clients
-	Fleet    sim.FleetSpec
-	System   sim.Spec
-	Scores   score.Params
-	SLO      SLO
-	Metrics  sim.Cutoff
-	Output   Output
+	Name string // stable, unique within the experiment, fit for a folder
+	Common
+	Seed   uint64
+	System sim.Spec
 
 	Warnings []warn.Warning // of its configuration; no part of what the point is
 }
@@ -52,9 +43,8 @@ func (c *Config) Points() []Point {
 		for _, fleet := range c.fleets() {
 			for _, w := range c.loads() {
 				for _, seed := range c.Seeds {
-					p := Point{Model: c.Model, GPU: c.GPU, Card: c.Card, Seed: seed, Workload: w,
-						Fleet: fleet, System: system, Scores: c.Scores, SLO: c.SLO, Metrics: c.Metrics,
-						Output: c.Output, Warnings: c.Unused}
+					p := Point{Common: c.Common, Seed: seed, System: system, Warnings: c.Unused}
+					p.Workload, p.Fleet = w, fleet
 					p.Name = PointName(&p)
 					points = append(points, p)
 				}
@@ -93,8 +83,7 @@ func (p *Point) SystemLabel() string {
 
 // tables returns the tables of the point's keys, without [card].
 func (p *Point) tables() []settable {
-	return []settable{{"workload", &p.Workload}, {"fleet", &p.Fleet}, {"system", &p.System},
-		{"scores", &p.Scores}, {"slo", &p.SLO}, {"metrics", &p.Metrics}, {"output", &p.Output}}
+	return slices.Insert(p.Common.tables(), 2, settable{"system", &p.System})
 }
 
 // Field returns the settable value of a key of the point's configuration, as in prefill.split;
@@ -114,9 +103,8 @@ func (p *Point) Field(key string) (v reflect.Value, ok bool) {
 func (p *Point) TOML() ([]byte, error) { return p.encode(nil) }
 
 func (p *Point) encode(memo map[any][]byte) ([]byte, error) {
-	c := Config{Name: p.Name, Model: p.Model, GPU: p.GPU, Card: p.Card, Seeds: []uint64{p.Seed},
-		Rates: []float64{p.Workload.Rate}, Clients: []int{p.Workload.Concurrency}, Workload: p.Workload,
-		Replicas: []int{p.Fleet.Replicas}, Fleet: p.Fleet, Systems: []sim.Spec{p.System},
-		Scores: p.Scores, SLO: p.SLO, Metrics: p.Metrics, Output: p.Output}
+	c := Config{Name: p.Name, Common: p.Common, Seeds: []uint64{p.Seed},
+		Rates: []float64{p.Workload.Rate}, Clients: []int{p.Workload.Concurrency},
+		Replicas: []int{p.Fleet.Replicas}, Systems: []sim.Spec{p.System}}
 	return c.encode(memo)
 }

@@ -150,8 +150,7 @@ func (l *loader) checkHardware() error {
 		_, err = KVBudget(machine, &shard, s)
 		var key *KeyError
 		if err != nil && !errors.As(err, &key) {
-			err = fmt.Errorf("%w; %s", err, WouldFit(Point{Model: l.cfg.Model, GPU: l.cfg.GPU,
-				Card: l.cfg.Card, System: *s}, 1))
+			err = fmt.Errorf("%w; %s", err, WouldFit(Point{Common: l.cfg.Common, System: *s}, 1))
 		}
 		switch {
 		case err != nil && l.buys:

@@ -39,7 +39,7 @@ func (l *Studies) transfers(spec *transferSpec, t *run.Table) error {
 			for _, tokens := range spec.BlockTokens {
 				m := kv.Moves{BlockBytes: model.Geometry(tokens).BlockBytes}
 				blocks := int64(spec.GiB*(1<<30)) / m.BlockBytes
-				p := config.Point{Model: spec.Model, GPU: spec.GPU,
+				p := config.Point{Common: config.Common{Model: spec.Model, GPU: spec.GPU},
 					System: sim.Spec{Engine: paperEngine, Offload: sim.OffloadSpec{On: true}}}
 				if d.name == "load" {
 					m.Loads, p.System.Offload.Load = blocks, engine

@@ -39,7 +39,8 @@ func (l *Studies) card(name, gpu string) (hw.Model, *hw.Profile, error) {
 	if err != nil {
 		return model, nil, err
 	}
-	p := config.Point{Model: name, GPU: gpu, System: sim.Spec{Engine: paperEngine}}
+	p := config.Point{Common: config.Common{Model: name, GPU: gpu},
+		System: sim.Spec{Engine: paperEngine}}
 	l.alter(&p)
 	profile, err := p.Machine()
 	return model, profile, err
