@@ -30,12 +30,12 @@ func Calibration(name string, from *hw.Provenance, fits []hw.Fit) *doc.Doc {
 		Note: "Errors are on points that the fit has not seen.",
 		Columns: doc.Columns("cost", ">points", ">held out", ">median error|%", ">worst error|%",
 			">within 5 %", ">within 10 %", ">R² of log seconds")}
-	var warnings []warn.Said
+	var warnings []warn.Warning
 	for i := range fits {
 		f := &fits[i]
 		for _, flag := range f.Flags {
-			warnings = append(warnings, warn.Said{Warning: warn.New(warn.Flagged, "%s is flagged, %s",
-				f.Model, flag).About(f.Model + flag)})
+			warnings = append(warnings, warn.New(warn.Flagged, "%s is flagged, %s", f.Model,
+				flag).About(f.Model+flag))
 		}
 		var within [2]doc.Cell // of an import
 		if f.Within10 > 0 {
@@ -49,7 +49,7 @@ func Calibration(name string, from *hw.Provenance, fits []hw.Fit) *doc.Doc {
 		}
 		t.Add(f.Model, f.Samples, f.HeldOut, 100*f.MedianError, 100*f.MaxError, within[0], within[1], r2)
 	}
-	d.Warnings, d.Tables = Warnings(warnings, 0), []doc.Table{t}
+	d.Warnings, d.Tables = Warnings(said(warnings, ""), 0), []doc.Table{t}
 	return d
 }
 

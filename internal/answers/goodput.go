@@ -11,14 +11,13 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/doc"
-	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
 // Goodputs returns the document of a search for the largest rate of each candidate.
 func Goodputs(name string, found []capacity.Goodput) *doc.Doc {
 	d := &doc.Doc{Title: name + ": largest rate within the service level"}
-	var all []warn.Said
+	var all []resultWarning
 	sums := make([]sim.Summary, len(found))
 	for i := range found {
 		g := &found[i]
@@ -37,14 +36,6 @@ func Goodputs(name string, found []capacity.Goodput) *doc.Doc {
 	d.Tables = append(d.Tables, t)
 	addTable(d, seedGoodputs(found))
 	return d
-}
-
-// said returns the warnings of one result.
-func said(warnings []warn.Warning, of string) (all []warn.Said) {
-	for _, w := range warnings {
-		all = append(all, warn.Said{Warning: w, Of: of})
-	}
-	return all
 }
 
 // unitOf returns the unit of a goodput; requests/s in old results, which do not record it.

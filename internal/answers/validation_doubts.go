@@ -12,9 +12,9 @@ import (
 
 // doubtful warns of missed goals, of live runs with little evidence, and of warnings of the
 // simulations. A table lists the folders of such live runs.
-func doubtful(r *validate.Report) (warnings []warn.Said, folders []doc.Table) {
+func doubtful(r *validate.Report) (warnings []resultWarning, folders []doc.Table) {
 	add := func(kind warn.Kind, format string, args ...any) {
-		warnings = append(warnings, warn.Said{Warning: warn.New(kind, format, args...)})
+		warnings = append(warnings, said([]warn.Warning{warn.New(kind, format, args...)}, "")...)
 	}
 	met, below := metOf(r.Runs, (*validate.ValidatedRun).Misses)
 	if float64(met) < validate.GoalShare*float64(len(below)) {

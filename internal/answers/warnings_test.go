@@ -14,12 +14,12 @@ import (
 func TestWarningsComeBySeverity(t *testing.T) {
 	systems := []sim.Spec{{Name: "a", Engine: "new"}, {Name: "b", Engine: "old"},
 		{Name: "a", Engine: "new"}}
-	got := Warnings(append(engineWarnings(systems), []warn.Said{
+	got := Warnings(append(engineWarnings(systems), []resultWarning{
 		{Warning: warn.New(warn.Extrapolated, "linears: asked for 32770 tokens, measured 1 to 4096"),
-			Of: "a"},
-		{Warning: warn.New(warn.UnstableQueue, "unstable queue: waits grow"), Of: "a"},
-		{Warning: warn.New(warn.Preemptions, "preemptions: 721, 120 a request"), Of: "b"},
-		{Warning: warn.New(warn.Preemptions, "preemptions: 2, 1 a request"), Of: "a"},
+			of: "a"},
+		{Warning: warn.New(warn.UnstableQueue, "unstable queue: waits grow"), of: "a"},
+		{Warning: warn.New(warn.Preemptions, "preemptions: 721, 120 a request"), of: "b"},
+		{Warning: warn.New(warn.Preemptions, "preemptions: 2, 1 a request"), of: "a"},
 	}...), 2)
 	want := []doc.Warning{
 		{Text: "different engines: new (a), old (b); a part of what the systems differ by is the " +

@@ -100,3 +100,19 @@ func Texts(all []Warning) []string {
 	}
 	return texts
 }
+
+// Rank orders kinds: the serious ones by gravity, then all others.
+func (k Kind) Rank() int {
+	if i := slices.Index(serious, k); i >= 0 {
+		return i
+	}
+	return len(serious)
+}
+
+// NotesTitle returns the number of notes as a title.
+func NotesTitle(n int) string {
+	if n == 1 {
+		return "1 note on extrapolation and sampling"
+	}
+	return fmt.Sprintf("%d notes on extrapolation and sampling", n)
+}

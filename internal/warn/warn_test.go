@@ -28,27 +28,6 @@ func TestWarningInJSON(t *testing.T) {
 	}
 }
 
-// Warnings of one kind and subject are a group, which names each result once; groups come by
-// gravity, and else in the order of their first warnings.
-func TestGather(t *testing.T) {
-	of := func(name string, w Warning) Said { return Said{Warning: w, Of: name} }
-	got := Gather([]Said{
-		of("a", New(Extrapolated, "linears: 9")), of("a", New(Unused, "x").About("x")),
-		of("a", New(Unused, "y").About("y")), of("a", New(FewRequests, "20 requests")),
-		of("b", New(Unused, "x").About("x")), of("b", New(Rejected, "3 rejected")),
-		of("b", New(FewRequests, "30 requests")), of("b", New(FewRequests, "30 requests")),
-	})
-	want := []Group{
-		{Rejected, Serious, "3 rejected", []string{"b"}},
-		{FewRequests, Serious, "20 requests (and 1 more like it)", []string{"a", "b"}},
-		{Extrapolated, Note, "linears: 9", []string{"a"}},
-		{Unused, Care, "x", []string{"a", "b"}}, {Unused, Care, "y", []string{"a"}},
-	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v, want %+v", got, want)
-	}
-}
-
 func TestHas(t *testing.T) {
 	all := []Warning{New(Truncated, "t"), New(WaitsGrow, "w")}
 	if !Has(all, UnstableQueue, WaitsGrow) || Has(all, UnstableQueue) || Has(nil, Truncated) ||
