@@ -1,6 +1,7 @@
 package answers
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/papers"
@@ -22,8 +23,8 @@ func (r *Runs) Figures() (all []doc.Figure, err error) {
 	if len(v.panels) == 0 {
 		return nil, nil
 	}
-	if len(v.panels) == 1 && len(v.panels[0].runs) == 1 {
-		if all, err = oneRun(&v.panels[0].runs[0]); err != nil {
+	if rows := v.panels[0].rows; len(v.panels) == 1 && len(rows) == 1 && len(rows[0].runs) == 1 {
+		if all, err = oneRun(r.folder(rows[0].runs[0])); err != nil {
 			return nil, err
 		}
 	}
@@ -31,7 +32,7 @@ func (r *Runs) Figures() (all []doc.Figure, err error) {
 		all = v.overLoads(r.Levels())
 	}
 	all = append(all, v.phases()...)
-	inside, err := v.inside()
+	inside, err := r.inside(v)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func (v *view) overLoads(levels []string) (all []doc.Figure) {
 			c := &doc.Chart{Kind: doc.Lines, Title: v.title(i), X: v.x.label, Y: capital(m.Label()),
 				LogX: v.x.doubly}
 			if c.Lines = p.lines(&m); !v.x.varies {
-				stand(c, v.all[0].load)
+				stand(c, p.rows[0].at)
 			}
 			if len(c.Lines)+len(c.Bars) > 0 {
 				f.Charts = append(f.Charts, c)
@@ -111,37 +112,29 @@ func scale(charts []*doc.Chart, log, small bool) {
 // capital begins a label with a capital.
 func capital(label string) string { return strings.ToUpper(label[:1]) + label[1:] }
 
-// lines returns the series of a panel, in the order of the runs: the mean of a metric at each x.
+// lines returns the series of a panel, in the order of the rows: the mean of a metric at each x.
 func (p *panel) lines(m *sim.Metric) (lines []doc.Line) {
-	for _, series := range p.series() {
-		l := doc.Line{Name: series}
-		for _, at := range p.values() {
-			var values []float64
-			var s doc.Sample
-			for _, r := range p.at(at, series) {
-				if y, known := m.Shown(r.Summary); known {
-					values = append(values, y)
-					s.Unstable = s.Unstable || warn.Has(r.Warnings, warn.UnstableQueue, warn.WaitsGrow)
-					s.Rejects = s.Rejects || r.Rejected > 0
-				}
-			}
-			if len(values) > 0 {
-				l.Points = append(l.Points, point(at, values, s))
+	for i := range p.rows {
+		row, one := &p.rows[i], doc.Point{X: p.rows[i].x}
+		var values []float64
+		for _, s := range row.runs {
+			if y, known := m.Shown(s); known {
+				values = append(values, y)
 			}
 		}
-		if len(l.Points) > 0 {
-			lines = append(lines, l)
+		if len(values) == 0 {
+			continue
 		}
+		one.Y, one.Sample = doc.Over(values)
+		one.Unstable = row.has(warn.UnstableQueue) || row.has(warn.WaitsGrow)
+		one.Rejects = row.rejects()
+		j := slices.IndexFunc(lines, func(l doc.Line) bool { return l.Name == row.series })
+		if j < 0 {
+			j, lines = len(lines), append(lines, doc.Line{Name: row.series})
+		}
+		lines[j].Points = append(lines[j].Points, one)
 	}
 	return lines
-}
-
-// point returns the mean of values, with the caveats of a sample.
-func point(x float64, values []float64, doubts doc.Sample) doc.Point {
-	p := doc.Point{X: x}
-	p.Y, p.Sample = doc.Over(values)
-	p.Unstable, p.Rejects = doubts.Unstable, doubts.Rejects
-	return p
 }
 
 // stand converts single-point lines of a chart to bars.

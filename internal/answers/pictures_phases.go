@@ -12,48 +12,51 @@ import (
 
 // timed reports whether a run has the phases of all its steps. A live run that does not report its
 // unsplit time has phases for some steps only.
-func timed(s *shown) bool {
+func timed(s *sim.Summary) bool {
 	_, whole := s.PhaseS[sim.UnsplitPhase]
 	return s.Steps > 0 && len(s.PhaseS) > 0 && (whole || s.Live == nil)
 }
 
-// phases draws the phases of the mean step: one bar per series and x, and one chart per panel.
+// phases draws the phases of the mean step: one bar per row, and one chart per panel.
 func (v *view) phases() []doc.Figure {
 	f := doc.Figure{Name: "time", Title: "Where the time of a step went"}
+	used := map[string]bool{}
 	for i := range v.panels {
-		p := panel{runs: where(v.panels[i].runs, timed)}
-		c := &doc.Chart{Kind: doc.Bars, Title: v.title(i), X: v.x.label, Y: "Time per step (ms)"}
-		if !v.x.varies {
-			c.X = ""
+		c := &doc.Chart{Kind: doc.Bars, Title: v.title(i), Y: "Time per step (ms)"}
+		if v.x.varies {
+			c.X = v.x.label
 		}
-		parts := slices.DeleteFunc(papers.Phases(), func(ph papers.Phase) bool {
-			return !slices.ContainsFunc(v.all, func(s shown) bool {
-				return s.Completed > 0 && timed(&s) && s.PhaseS[ph.Key] > 0
-			})
-		})
-		for _, at := range p.values() {
-			group := stats.Tick(at)
-			if !v.x.varies {
-				group = v.all[0].load
+		for _, row := range v.panels[i].rows {
+			row.runs = slices.DeleteFunc(slices.Clone(row.runs),
+				func(s *sim.Summary) bool { return !timed(s) })
+			if len(row.runs) == 0 {
+				continue
 			}
-			for _, series := range p.series() {
-				runs := p.at(at, series)
-				if len(runs) > 0 && len(parts) > 0 {
-					c.Bars = append(c.Bars, phaseBar(group, series, runs, parts))
-				}
+			group := row.at
+			if v.x.varies {
+				group = stats.Tick(row.x)
 			}
+			b := phaseBar(group, row.series, row.runs)
+			for _, p := range b.Parts {
+				used[p.Name] = used[p.Name] || p.Value > 0
+			}
+			c.Bars = append(c.Bars, b)
 		}
-		if len(c.Bars) > 0 {
-			f.Charts = append(f.Charts, c)
+		f.Charts = append(f.Charts, c)
+	}
+	for _, c := range f.Charts {
+		for i := range c.Bars {
+			c.Bars[i].Parts = where(c.Bars[i].Parts, func(p *doc.Part) bool { return used[p.Name] })
 		}
 	}
+	f.Charts = where(f.Charts, func(c **doc.Chart) bool { return len((*c).Bars) > 0 && len(used) > 0 })
 	return drawable(f)
 }
 
 // phaseBar stacks the mean phases of a step of runs.
-func phaseBar(group, series string, runs []shown, parts []papers.Phase) doc.Bar {
+func phaseBar(group, series string, runs []*sim.Summary) doc.Bar {
 	b := doc.Bar{Group: group, Name: series}
-	for _, ph := range parts {
+	for _, ph := range papers.Phases() {
 		var values []float64
 		for i := range runs {
 			values = append(values, 1e3*runs[i].PhaseS[ph.Key]/float64(runs[i].Steps))

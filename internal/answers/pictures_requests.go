@@ -37,9 +37,9 @@ func eachRequest(folder string, do func(served), rejected func(arrival float64))
 
 // oneRun draws a single run: the numbers of waiting and running requests over time, and TTFT and
 // TBT of each request over its arrival. Bars for one run would repeat the table.
-func oneRun(s *shown) ([]doc.Figure, error) {
+func oneRun(folder string) ([]doc.Figure, error) {
 	end, all := 0.0, 0
-	found, err := eachRequest(s.folder, func(q served) {
+	found, err := eachRequest(folder, func(q served) {
 		end, all = max(end, q.arrival, q.last), all+1
 	}, func(arrival float64) { end = max(end, arrival) })
 	if !found || err != nil || end == 0 {
@@ -50,7 +50,7 @@ func oneRun(s *shown) ([]doc.Figure, error) {
 	var ttft, tbt []doc.Point
 	nth, every := 0, 1+all/mostDots
 	refused := doc.Line{Name: "rejected", Dots: true}
-	_, err = eachRequest(s.folder, func(q served) {
+	_, err = eachRequest(folder, func(q served) {
 		spread(waiting, q.arrival, q.scheduled, width)
 		spread(running, q.scheduled, q.last, width)
 		if nth++; nth%every != 0 {
@@ -104,23 +104,22 @@ const mostShared = 3
 
 // distributions draws the share of requests below each TTFT and TBT, all seeds together, in two
 // charts for the lowest, the middle and the highest x; nil without requests.
-func (v *view) distributions(p *panel) (charts []*doc.Chart, err error) {
-	all := p.values()
+func (r *Runs) distributions(p *panel) (charts []*doc.Chart, err error) {
+	all := distinct(p.rows, func(row *shownRow) float64 { return row.x })
 	if n := len(all); n > mostShared {
 		all = []float64{all[0], all[n/2], all[n-1]}
 	}
 	for _, at := range all {
-		runs := p.at(at, "")
-		ttft, tbt, err := distribution(runs)
+		rows := where(p.rows, func(row *shownRow) bool { return row.x == at })
+		ttft, tbt, err := r.distribution(rows)
 		if err != nil {
 			return nil, err
 		}
-		where := v.x.at(&runs[0])
 		for i, lines := range [][]doc.Line{ttft, tbt} {
 			if len(lines) > 0 {
 				charts = append(charts, &doc.Chart{Lines: lines, Y: "Share of requests",
 					YEnds: []float64{0, 1.04}, X: []string{"TTFT (s)", "TBT (ms), mean of a request"}[i],
-					Title: where + ": " + []string{"time to first token", "time between tokens"}[i]})
+					Title: rows[0].at + ": " + []string{"time to first token", "time between tokens"}[i]})
 			}
 		}
 	}
@@ -148,16 +147,12 @@ func shareAcross(charts []*doc.Chart) {
 	}
 }
 
-// distribution collects the served requests of each series; nil if a run has none.
-func distribution(runs []shown) (ttft, tbt []doc.Line, err error) {
-	p := panel{runs: runs}
-	for _, series := range p.series() {
+// distribution collects the served requests of each row; nil if a run has none.
+func (r *Runs) distribution(rows []shownRow) (ttft, tbt []doc.Line, err error) {
+	for i := range rows {
 		var firsts, gaps []float64
-		for i := range runs {
-			if runs[i].series != series {
-				continue
-			}
-			found, err := eachRequest(runs[i].folder, func(q served) {
+		for _, s := range rows[i].runs {
+			found, err := eachRequest(r.folder(s), func(q served) {
 				if firsts = append(firsts, q.first-q.arrival); q.tbt >= 0 {
 					gaps = append(gaps, q.tbt)
 				}
@@ -167,10 +162,10 @@ func distribution(runs []shown) (ttft, tbt []doc.Line, err error) {
 			}
 		}
 		if len(firsts) > 0 {
-			ttft = append(ttft, doc.Line{Name: series, Bare: true, Points: cumulative(firsts, 1)})
+			ttft = append(ttft, doc.Line{Name: rows[i].series, Bare: true, Points: cumulative(firsts, 1)})
 		}
 		if len(gaps) > 0 {
-			tbt = append(tbt, doc.Line{Name: series, Bare: true, Points: cumulative(gaps, 1)})
+			tbt = append(tbt, doc.Line{Name: rows[i].series, Bare: true, Points: cumulative(gaps, 1)})
 		}
 	}
 	return ttft, tbt, nil

@@ -1,8 +1,10 @@
 package answers
 
 import (
+	"fmt"
 	"slices"
 
+	"github.com/sparseserve/sparseserve/experiments/papers"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
@@ -12,31 +14,29 @@ const timelineBins = 400
 
 // inside draws the tables of single runs: the distributions of TTFT and TBT, and the time lines of
 // runs whose steps were written.
-func (v *view) inside() (all []doc.Figure, err error) {
+func (r *Runs) inside(v *view) (all []doc.Figure, err error) {
 	for i := range v.panels {
 		p := &v.panels[i]
 		f := doc.Figure{Name: "cdf", Title: "Distributions"}
-		if f.Charts, err = v.distributions(p); err != nil {
+		if f.Charts, err = r.distributions(p); err != nil {
 			return nil, err
 		}
 		if len(v.panels) > 1 {
 			f.Name += "-" + doc.FileName(p.model+"-"+p.gpu)
 		}
-		if len(f.Charts) > 0 {
-			all = append(all, f)
-		}
+		all = append(all, drawable(f)...)
 	}
-	for i := range v.all {
-		s := &v.all[i]
-		steps := steps{}
-		found, err := eachRow(s.folder, run.StepsCSV, steps.add)
+	for i := range r.Sums {
+		s, steps := &r.Sums[i], steps{}
+		found, err := eachRow(r.folder(s), run.StepsCSV, steps.add)
 		if err != nil {
 			return nil, err
 		}
 		if found {
 			all = append(all, doc.Figure{Name: "timeline-" + doc.FileName(s.Name), Minor: true,
 				Title: "Over time: " + s.Name, Charts: steps.charts(),
-				Caption: "This run: " + s.series + ", " + s.load + ", " + listSeeds([]uint64{s.Seed}) + "."})
+				Caption: fmt.Sprintf("This run: %s, %s, seed %d.", papers.SystemName(s.System),
+					loadOf(s).words(r.Unit), s.Seed)})
 		}
 	}
 	return all, nil

@@ -1,9 +1,11 @@
 package answers
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/papers"
@@ -11,26 +13,25 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// view arranges the runs for pictures: one panel per model and card, over the varied quantity.
+// view arranges the rows of runs for pictures: one panel per model and card, over the varied
+// quantity.
 type view struct {
-	all    []shown
 	panels []panel
 	x      abscissa
 }
 
-// panel holds the runs of one model on one card that served requests.
+// panel holds the rows of one model on one card whose runs served requests, by ascending x.
 type panel struct {
 	model, gpu string
-	runs       []shown
+	rows       []shownRow
 }
 
-// shown is a run with the series that it belongs to.
-type shown struct {
-	*sim.Summary
-	folder string // with its requests.csv; "" where there is none
+// shownRow is a row as pictures show it.
+type shownRow struct {
+	runRow
 	series string
-	load   string // in words
 	x      float64
+	at     string // x in words
 }
 
 // abscissa is the x quantity of pictures: the load, or a key.
@@ -42,94 +43,81 @@ type abscissa struct {
 }
 
 func (r *Runs) view() *view {
-	axes := slices.DeleteFunc(r.axes(), func(key string) bool { // panels show these
-		return key == "model" || key == "gpu"
-	})
-	v := &view{all: make([]shown, len(r.Sums))}
-	v.x = r.abscissa(v.all, axes)
-	axes = slices.DeleteFunc(axes, func(key string) bool { return key == v.x.key })
-	for i := range v.all {
-		s := &v.all[i]
-		s.Summary, s.load = &r.Sums[i], loadOf(&r.Sums[i]).words(r.Unit)
-		s.series = papers.SystemName(s.System)
-		if s.Replicas > 1 && v.x.key != replicasKey {
-			s.series += fmt.Sprint(" x", s.Replicas)
+	axes := r.axes()
+	var rows []shownRow
+	for _, row := range r.rows(axes) {
+		row.runs = slices.DeleteFunc(row.runs, func(s *sim.Summary) bool { return s.Completed == 0 })
+		if len(row.runs) > 0 {
+			rows = append(rows, shownRow{runRow: row})
 		}
-		s.series += r.settings(i, axes)
-		if i < len(r.Folders) {
-			s.folder = r.Folders[i]
+	}
+	v := &view{x: r.abscissa(rows, axes)}
+	for i := range rows {
+		row := &rows[i]
+		first := row.runs[0]
+		row.series, row.at = papers.SystemName(first.System), row.load.words(r.Unit)
+		if first.Replicas > 1 && v.x.key != replicasKey {
+			row.series += fmt.Sprint(" x", first.Replicas)
 		}
-		if s.Completed == 0 {
-			continue
+		row.series += settingsText(row.set, axes, v.x.key, "model", "gpu")
+		if v.x.key != "" {
+			row.at = config.KeyName(v.x.key) + "=" + stats.Tick(row.x)
 		}
-		j := slices.IndexFunc(v.panels, func(p panel) bool {
-			return p.model == s.Model && p.gpu == s.GPU
-		})
-		if j < 0 {
-			j = len(v.panels)
-			v.panels = append(v.panels, panel{model: s.Model, gpu: s.GPU})
-		}
-		v.panels[j].runs = append(v.panels[j].runs, *s)
+	}
+	slices.SortStableFunc(rows, func(a, b shownRow) int { return cmp.Compare(a.x, b.x) })
+	for _, p := range distinct(rows, func(row *shownRow) [2]string {
+		return [2]string{row.runs[0].Model, row.runs[0].GPU}
+	}) {
+		v.panels = append(v.panels, panel{p[0], p[1], where(rows, func(row *shownRow) bool {
+			return row.runs[0].Model == p[0] && row.runs[0].GPU == p[1]
+		})})
 	}
 	return v
 }
 
 const replicasKey = "replicas"
 
-// abscissa chooses the x quantity and sets the x of all runs: the load or, if that does not vary,
+// abscissa chooses the x quantity and sets the x of all rows: the load or, if that does not vary,
 // the number that axes or fleets set to the most values.
-func (r *Runs) abscissa(all []shown, axes []string) abscissa {
-	x := abscissa{label: "Rate (" + Short(r.Unit) + ")"}
-	closed := slices.ContainsFunc(r.Sums, func(s sim.Summary) bool { return s.Concurrency > 0 })
+func (r *Runs) abscissa(rows []shownRow, axes []string) abscissa {
+	x, most := abscissa{label: "Rate (" + Short(r.Unit) + ")"}, 1
+	closed := slices.ContainsFunc(rows, func(row shownRow) bool { return row.load.clients > 0 })
 	if closed {
 		x.label = "Concurrency (clients)"
 	}
-	most := 1
-	try := func(key, label string, of func(run int) (float64, bool)) {
-		var set []float64
-		for i := range all {
-			v, known := of(i)
-			if !known {
-				return
+	try := func(key, label string, of func(*shownRow) (float64, error)) {
+		values := make([]float64, len(rows))
+		for i := range rows {
+			var err error
+			if values[i], err = of(&rows[i]); err != nil {
+				return // a word, or not set
 			}
-			set = append(set, v)
 		}
-		low, high := slices.Min(set), slices.Max(set)
-		n := len(distinct(set, func(v *float64) float64 { return *v }))
-		if n <= most {
+		all := slices.Compact(slices.Sorted(slices.Values(values)))
+		if len(all) <= most {
 			return
 		}
-		most = n
-		for i := range all {
-			all[i].x = set[i]
+		for i := range rows {
+			rows[i].x = values[i]
 		}
-		x = abscissa{key, label, (key != "" || closed) && low > 0 && high >= 8*low, true}
+		most = len(all)
+		x = abscissa{key, label, (key != "" || closed) && all[0] > 0 && all[most-1] >= 8*all[0], true}
 	}
-	try("", x.label, func(run int) (float64, bool) {
-		l := loadOf(&r.Sums[run])
-		return max(float64(l.clients), l.rate), true
+	try("", x.label, func(row *shownRow) (float64, error) {
+		return max(float64(row.load.clients), row.load.rate), nil
 	})
 	if x.varies {
 		return x
 	}
-	try(replicasKey, "Replicas", func(run int) (float64, bool) {
-		return float64(max(1, r.Sums[run].Replicas)), true
+	try(replicasKey, "Replicas", func(row *shownRow) (float64, error) {
+		return float64(max(1, row.runs[0].Replicas)), nil
 	})
-	for _, key := range axes {
-		try(key, config.KeyName(key), func(run int) (v float64, number bool) {
-			v, number = r.Settings[run][key].(float64)
-			return v, number
+	for i, key := range axes {
+		try(key, config.KeyName(key), func(row *shownRow) (float64, error) {
+			return strconv.ParseFloat(row.set[i], 64)
 		})
 	}
 	return x
-}
-
-// at returns the x of a run in words.
-func (x *abscissa) at(s *shown) string {
-	if x.key == "" {
-		return s.load
-	}
-	return config.KeyName(x.key) + "=" + stats.Tick(s.x)
 }
 
 // title returns a panel's title if there are several panels: its model, its card, or both.
@@ -150,21 +138,4 @@ func (v *view) title(i int) string {
 		name += " on " + path.Base(p.gpu)
 	}
 	return fmt.Sprintf("(%c) %s", 'a'+i, name)
-}
-
-// series lists the panel's series, each once.
-func (p *panel) series() []string {
-	return distinct(p.runs, func(s *shown) string { return s.series })
-}
-
-// values returns the panel's x values, ascending.
-func (p *panel) values() []float64 {
-	return slices.Sorted(slices.Values(distinct(p.runs, func(s *shown) float64 { return s.x })))
-}
-
-// at returns the panel's runs at an x, of one series or, with "", of all.
-func (p *panel) at(x float64, series string) []shown {
-	return where(p.runs, func(s *shown) bool {
-		return s.x == x && (series == "" || s.series == series)
-	})
 }

@@ -83,14 +83,24 @@ func (r *Runs) set(run int, axes []string) []string {
 	return values
 }
 
-// settings lists the axes of a run with their values, each after a comma.
-func (r *Runs) settings(run int, axes []string) (text string) {
-	for i, value := range r.set(run, axes) {
-		if value != "-" {
+// settingsText lists axes with the values that are set, each after a comma, without some keys.
+func settingsText(set, axes []string, without ...string) (text string) {
+	for i, value := range set {
+		if value != "-" && !slices.Contains(without, axes[i]) {
 			text += ", " + config.KeyName(axes[i]) + "=" + value
 		}
 	}
 	return text
+}
+
+// folder returns the folder of a run's requests; "" if there is none.
+func (r *Runs) folder(s *sim.Summary) string {
+	for i := range r.Folders {
+		if s == &r.Sums[i] {
+			return r.Folders[i]
+		}
+	}
+	return ""
 }
 
 // systemOf names the system of a run, and the size of its fleet.
@@ -113,7 +123,9 @@ func (r *Runs) rows(axes []string) []runRow {
 			order[key] = len(order)
 		}
 		j := slices.IndexFunc(rows, func(x runRow) bool {
-			return x.system == one.system && x.load == one.load && slices.Equal(x.set, one.set)
+			first := x.runs[0]
+			return x.system == one.system && x.load == one.load && slices.Equal(x.set, one.set) &&
+				first.Model == s.Model && first.GPU == s.GPU
 		})
 		if j < 0 {
 			j = len(rows)
@@ -190,16 +202,18 @@ func (r *runRow) state() string {
 	case met == 0 && judged == len(r.runs):
 		text = "no"
 	}
-	has := func(k warn.Kind) bool {
-		return slices.ContainsFunc(r.runs, func(s *sim.Summary) bool { return warn.Has(s.Warnings, k) })
-	}
 	switch {
-	case has(warn.UnstableQueue):
+	case r.has(warn.UnstableQueue):
 		text += ", unstable"
-	case has(warn.WaitsGrow):
+	case r.has(warn.WaitsGrow):
 		text += ", waits grow"
 	}
 	return text
+}
+
+// has reports whether a run has a warning of a kind.
+func (r *runRow) has(k warn.Kind) bool {
+	return slices.ContainsFunc(r.runs, func(s *sim.Summary) bool { return warn.Has(s.Warnings, k) })
 }
 
 const (

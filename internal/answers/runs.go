@@ -320,7 +320,7 @@ func (r *Runs) which(names []string) string {
 	var places []place
 	for i := range r.Sums {
 		if s := &r.Sums[i]; slices.Contains(names, s.Name) {
-			places = append(places, place{s.System + r.settings(i, axes), loadOf(s).String()})
+			places = append(places, place{s.System + settingsText(r.set(i, axes), axes), loadOf(s).String()})
 		}
 	}
 	systems := distinct(places, func(p *place) string { return p.system })
