@@ -171,8 +171,8 @@ func TestGPUDecodeUnequal(t *testing.T) {
 	})
 }
 
-// More CTAs than the weights of one unit's pieces have shared memory for: those of nine requests,
-// eight of which have little.
+// More CTAs than the weights of one unit's pieces have shared memory for: the pieces of nine
+// requests, eight of which are short.
 func TestGPUDecodeManyPieces(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		a := g.batch(8, 1, 64, 16, append([]int{38400}, slices.Repeat([]int{1}, 8)...)...)

@@ -21,7 +21,7 @@ var latentShapes = []latentShape{
 
 func gpuHalf(x float64) float64 { return HalfOf(x).Float() }
 
-// frequencies are those of a rotary embedding of so many values.
+// frequencies returns the frequencies of a rotary embedding with n values.
 func frequencies(dim int) []float32 {
 	f := make([]float32, dim/2)
 	for d := range f {

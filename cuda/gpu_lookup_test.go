@@ -98,7 +98,7 @@ func (r *residency) want(rounds int) (slots []int32, loads [][][2]int64, misses 
 	return slots, loads, misses
 }
 
-// The lookup's slots, tables and loads are those of a walk over the lists, call after call.
+// The lookup's slots, tables and loads equal a walk over the lists, call after call.
 func TestGPULookup(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		for _, c := range []struct {

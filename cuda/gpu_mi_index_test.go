@@ -197,7 +197,7 @@ func TestGPUMIBlocks(t *testing.T) {
 	})
 }
 
-// pooled checks pooled values against the reference, and returns what the GPU has.
+// pooled checks pooled values against the reference, and returns the GPU's values.
 func (g *gpu) pooled(what string, p Ptr, x []float64, heads, tokens int) []float64 {
 	const dim = 128
 	rows := (tokens + 63) / 64

@@ -124,7 +124,7 @@ type miLists struct {
 	blocks, columns, counts   []int32
 }
 
-// random draws lists of up to so many blocks of each kind and columns for every tile.
+// random draws lists with a limited number of blocks of each kind and columns for every tile.
 func (c *miCase) random(g *gpu, blocks, columns int) miLists {
 	rows := c.group * c.kvHeads * c.tiles()
 	l := miLists{blockStride: 3*blocks + 1, columnStride: columns + 2}

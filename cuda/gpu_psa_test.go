@@ -133,8 +133,8 @@ func (a *attention) misses(micro int, slab, pool Ptr, wanted func(step int) bool
 	return m
 }
 
-// inHost makes a batch whose every block is a miss: its data waits in host memory, in so many slots
-// of size bytes.
+// inHost makes a batch whose every block is a miss: its data waits in host memory, in slots of size
+// bytes.
 func (g *gpu) inHost() (a *attention, slab HostMemory, slots, size int) {
 	a = g.batch(4, 2, 128, 32, 2000, 333, 64)
 	g.choose(a, a.TableStride, false)
@@ -180,8 +180,8 @@ func TestGPUPSAPipeline(t *testing.T) {
 	})
 }
 
-// Microbatches without loads share a launch, loads of those that no list reaches are only started,
-// and a call goes on to the next without waiting.
+// Microbatches without loads share a launch, loads of microbatches that no list reaches are only
+// started, and a call goes on to the next without waiting.
 func TestGPUPSAPipelineSharesLaunches(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		const micro = 4

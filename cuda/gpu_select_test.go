@@ -235,7 +235,7 @@ func TestGPUSelect(t *testing.T) {
 	})
 }
 
-// The fused kernel must choose exactly what the two kernels choose, one after the other.
+// The fused kernel must choose exactly what the two separate kernels choose.
 func TestGPUSelectIsScoresThenTopK(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		for _, dim := range []int{64, 128} {

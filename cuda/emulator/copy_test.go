@@ -9,7 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// The values are those that fill.cu's arithmetic gives when a C compiler does it.
+// The values are the result of fill.cu's arithmetic, compiled by a C compiler.
 func TestFillIsTheKernels(t *testing.T) {
 	g := newFixture(t, Config{})
 	for _, c := range []struct {

@@ -168,8 +168,8 @@ func TestPSABySlots(t *testing.T) {
 	g.checkPSA("slots for the order", p.Run(), a, args)
 }
 
-// Microbatches without loads share a launch, loads of those that no list reaches are only started,
-// and a call goes on to the next without waiting.
+// Microbatches without loads share a launch, loads of microbatches that no list reaches are only
+// started, and a call goes on to the next without waiting.
 func TestPSAPipelineSharesLaunches(t *testing.T) {
 	for _, config := range []Config{{}, {Late: true}, {Late: true, Seed: 7}} {
 		for _, own := range []bool{false, true} {
@@ -232,7 +232,7 @@ func TestPSAPipelineSharesLaunches(t *testing.T) {
 	}
 }
 
-// peek reads a byte of device memory after what stream 0 has done, and nothing else.
+// peek reads a byte of device memory after the work on stream 0, without other synchronisation.
 func (g *fixture) peek(p cuda.Ptr) byte {
 	g.t.Helper()
 	to := g.host(1)

@@ -15,9 +15,9 @@ import (
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
-// Whatever the system, every emitted token's logits are those of the float64 model that reads the
-// same blocks: dense and sparse attention, plain, chunked and layer-segmented prefill, with
-// offloading and without, after any eviction and preemption.
+// Whatever the system, every emitted token's logits equal the float64 model's that reads the same
+// blocks: dense and sparse attention, plain, chunked and layer-segmented prefill, with offloading
+// and without, after any eviction and preemption.
 func TestLogitsMatchTheReference(t *testing.T) {
 	for name, c := range chosen() {
 		t.Run(name, func(t *testing.T) {

@@ -44,8 +44,8 @@ func (c *scenario) trySimulate(t *testing.T, change func(*sim.Config)) ([]sim.St
 }
 
 // With one sequence of batches, the blocks that a live run selects, hits, loads, evicts and saves
-// are those of the simulation with every head, step by step: by the server's account and by the
-// device's own.
+// equal the simulation's with every head, step by step: by the server's account and by the device's
+// own.
 func TestLiveRunDoesWhatTheSimulationSays(t *testing.T) {
 	for name, c := range chosen() {
 		if c.selects {

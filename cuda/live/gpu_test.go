@@ -36,7 +36,7 @@ func TestGPULogitsMatchTheReference(t *testing.T) {
 	}
 }
 
-// Selections, loads, saves and rounds are those of the simulation on a GPU too.
+// Selections, loads, saves and rounds equal the simulation's on a GPU too.
 func TestGPULiveRunDoesWhatTheSimulationSays(t *testing.T) {
 	all := cases()
 	for _, name := range []string{"mha/offload, small", "gqa/layer", "mha/psa, small",
@@ -74,9 +74,9 @@ type hfCase struct {
 	Logits16 []float64
 }
 
-// Greedy tokens are those of HuggingFace's LlamaForCausalLM in fp16: dense, and through the whole
-// of SparseServe with a budget that covers the context, and where heads have the 128 values that
-// its kernels need, by sparse prefill with budgets that do.
+// Greedy tokens equal HuggingFace's LlamaForCausalLM in fp16: dense, and through the whole of
+// SparseServe with a budget that covers the context, and where heads have the 128 values that its
+// kernels need, by sparse prefill with budgets that do.
 func TestGPUGreedyIsHuggingFaces(t *testing.T) {
 	folder := os.Getenv("SPARSESERVE_HF_FIXTURES")
 	if folder == "" {

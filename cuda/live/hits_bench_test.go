@@ -9,7 +9,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// hitDevice is of a device what names the blocks of a prefix: 8 KV heads, blocks of 16 tokens.
+// hitDevice is the part of a device that names the blocks of a prefix: 8 KV heads, blocks of 16
+// tokens.
 func hitDevice(tb testing.TB, hit int) (*Device, *request) {
 	m := emulator.New(emulator.Config{})
 	d := &Device{m: m, cfg: Config{Spec: &sim.Spec{Offload: sim.OffloadSpec{Load: "memcpy"}}},

@@ -10,7 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
-// hitLengths and hitContent are of requests that begin alike: with the first tokens of text 7, of
+// hitLengths and hitContent describe requests that begin alike: with the first tokens of text 7, of
 // text 8, and the last with text 7 and the answer of the first, whose KV decodes have made.
 var hitLengths = []length{{80, 24}, {96, 12}, {130, 18}, {64, 9}, {81, 17}, {97, 3}, {112, 8}}
 
@@ -36,8 +36,8 @@ func hitContent(answers bool) (all []*prefix.Content) {
 	return all
 }
 
-// addHits adds cases with a prefix cache. Answers of dense attention are quoted; those of sparse
-// attention are made from selections, which a prompt that quotes them would not have.
+// addHits adds cases with a prefix cache. Answers of dense attention are quoted; sparse attention
+// computes answers from selections, which a prompt that quotes them would not have.
 func addHits(all map[string]*scenario) {
 	unshared := []string{"sparse", "offload, memcpy", "layer", "psa, layer", "gpu lookup: layer"}
 	for _, model := range []string{"mha", "gqa"} {

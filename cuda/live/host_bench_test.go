@@ -42,7 +42,7 @@ func (n *nothing) DeviceAlloc(bytes int64) (cuda.Ptr, error) {
 }
 func (n *nothing) DeviceFree(cuda.Ptr) error { return nil }
 
-// HostAlloc reserves addresses; pages that nobody touches use no memory.
+// HostAlloc reserves addresses; untouched pages use no memory.
 func (n *nothing) HostAlloc(bytes int64, _ cuda.HostPages) (cuda.HostMemory, error) {
 	b, err := syscall.Mmap(-1, 0, int(bytes), syscall.PROT_READ|syscall.PROT_WRITE,
 		syscall.MAP_ANON|syscall.MAP_PRIVATE|syscall.MAP_NORESERVE)

@@ -6,8 +6,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// modelClock has a real device do the work while the time is that of a modelled one: the batches,
-// and so every selection, miss and eviction, are those of the simulation.
+// modelClock lets a real device do the work while a modelled one gives the time: the batches, and
+// so every selection, miss and eviction, equal the simulation's.
 type modelClock struct {
 	Real, Model sim.Device
 }

@@ -26,8 +26,7 @@ func (o *ordered) Launch(op cuda.Operation, s cuda.Stream) error {
 	return o.Machine.Launch(op, s)
 }
 
-// Saved with a memcpy each, the KV heads of a block of tokens go one after another, as they are in
-// DRAM.
+// Saved with a memcpy each, the KV heads of a block are copied in their order in DRAM.
 func TestMemcpySavesGoByPlace(t *testing.T) {
 	c := cases()["mha/offload, memcpy"]
 	on := emulator.New(emulator.Config{Late: true, Seed: 3})

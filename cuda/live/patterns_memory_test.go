@@ -25,8 +25,7 @@ func (m *allocating) DeviceAlloc(bytes int64) (cuda.Ptr, error) {
 	return m.Machine.DeviceAlloc(bytes)
 }
 
-// The memory of indices is allocated beforehand: steps allocate no more than those of dense
-// prefill.
+// The memory of indices is allocated beforehand: steps allocate no more than with dense prefill.
 func TestIndicesAllocateNothingInSteps(t *testing.T) {
 	plans := []string{"layer-chunked", "chunked", "layer"}
 	if testing.Short() {
@@ -79,7 +78,7 @@ func TestIndicesAllocateNothingInSteps(t *testing.T) {
 }
 
 // Lines that are drawn have every row that is long enough attend to as many keys as its price
-// assumes, within 5 %: the last run is of fewer lines.
+// assumes, within 5 %: the last run has fewer lines.
 func TestDrawnLinesKeepWhatIsPriced(t *testing.T) {
 	for _, h := range []pattern.Head{{Kind: pattern.VerticalSlash, A: 1000, B: 6096},
 		{Kind: pattern.VerticalSlash, A: 30, B: 800},

@@ -156,9 +156,9 @@ func (r *run) aShapes(id int) {
 	}
 }
 
-// judgePrefill holds the keys that the device chose against those that float64 indices of the
-// reference's own queries and keys choose: but for lines and blocks that rounding cannot tell
-// apart, the same.
+// judgePrefill compares the device's chosen keys with the choice of float64 indices of the
+// reference's queries and keys. They must agree except for lines and blocks that rounding cannot
+// tell apart.
 func (r *run) judgePrefill(
 	t *testing.T,
 	id int,

@@ -7,7 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/live"
 )
 
-// pinning is a machine that remembers what host memory it has given.
+// pinning is a machine that records the host memory it has allocated.
 type pinning struct {
 	live.Machine
 	mu     sync.Mutex // memory is asked for by one thread and written by another

@@ -155,8 +155,8 @@ func (r *run) together(t *testing.T) {
 	}
 }
 
-// everything says that a case's lists end with the last block: no weight is too small, or the first
-// round has them all.
+// everything means that a case's lists end with the last block: no weight is too small, or the
+// first round has them all.
 func (c *scenario) everything() bool {
 	return c.spec.Selection.Epsilon > 0.999999 || c.spec.Selection.Microbatch > 10
 }

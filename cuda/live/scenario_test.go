@@ -187,9 +187,8 @@ func tiny(shape *weights.Config) hw.Model {
 	}
 }
 
-// flatScores are those of heads that are flatter than a model's, so that
-// progressive attention goes on for several rounds and ends in different ones
-// even in the short contexts of these tests.
+// flatScores belong to heads that are flatter than a model's, so that progressive attention goes on
+// for several rounds and ends in different ones even in the short contexts of these tests.
 func flatScores() score.Params {
 	p := score.Default
 	p.Skew, p.SkewLayers, p.SkewHeads, p.SkewTokens, p.Sink, p.Error = 1.5, 0.25, 0.2, 0.2, 4, 0.4

@@ -2,7 +2,7 @@ package live
 
 import "testing"
 
-// The rows of a layer's linears fit the step's buffers, and those of a slice are no other's.
+// The rows of a layer's linears fit the step's buffers, and the rows of slices do not overlap.
 func TestRowsOfTheMLPFit(t *testing.T) {
 	c := Config{LinearRows: func(tokens int) int { return padded(tokens) + LinearGrid }}
 	for tokens := 1; tokens < 5*mlpSlice; tokens += 7 {

@@ -30,13 +30,13 @@ func sortedInts(x []int) []int {
 	return x
 }
 
-// judge holds the blocks that the metadata kernels chose against those that float64 digests of the
-// reference's own keys rate best. That proves the digests right, whose choice counts for nothing
-// while selections are imposed.
+// judge compares the blocks that the metadata kernels chose with the best blocks by float64 digests
+// of the reference's own keys. That proves the digests right, whose choice counts for nothing while
+// selections are imposed.
 type judge struct {
 	*run
-	seen, same int // choices among more blocks than fit; those that are the reference's exactly
-	// pairs of a chosen block and another; those whose scores rounding cannot mix up
+	seen, same int // choices among more blocks than fit; choices equal to the reference's
+	// pairs of a chosen block and another; pairs whose scores rounding cannot swap
 	apart, compare int
 }
 

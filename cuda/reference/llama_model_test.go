@@ -194,7 +194,7 @@ func TestLlamaSelectsBlocks(t *testing.T) {
 	got := m.Forward(tokens, last)
 	short := m.Forward(tokens[12:], Selector{}) // its positions are 12 less, their distances the same
 	for i := range got[17] {
-		if d := math.Abs(got[17][i] - short[5][i]); d > 1e-5 { // angles are of float32
+		if d := math.Abs(got[17][i] - short[5][i]); d > 1e-5 { // angles are float32
 			t.Fatalf("logit %d: %g with blocks 3 and 4, %g without the tokens before", i, got[17][i],
 				short[5][i])
 		}

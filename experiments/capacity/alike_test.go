@@ -25,7 +25,7 @@ type everything struct {
 
 func (e *everything) Gap(t des.Time) { e.gaps = append(e.gaps, t) }
 
-// hashOf is boundedOf's hash of points that are of one process.
+// hashOf is boundedOf's hash of points with one arrival process.
 func hashOf(p *config.Point) (string, error) {
 	text, err := p.TOML()
 	return string(text), err

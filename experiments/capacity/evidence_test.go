@@ -37,7 +37,7 @@ func TestEvidenceIsInTheDocuments(t *testing.T) {
 	}
 }
 
-// Published shares of accuracy are those of the published table.
+// Published shares of accuracy equal the published table.
 func TestPublishedAccuracy(t *testing.T) {
 	e, err := loadEvidence()
 	if err != nil {

@@ -154,8 +154,8 @@ func TestErrorsAreMeasured(t *testing.T) {
 }
 
 // TestStepsAreTried: P99 TBT is 20 ms a 1,024 tokens of a step, 85 ms are planned for, so steps of
-// 8,192 hold with no number of replicas and 4,096 do. Of those that hold, the one that is farthest
-// from its limits is bought, unless a step size is set.
+// 8,192 hold with no number of replicas and 4,096 do. The step size farthest from its limits is
+// bought, unless a step size is set.
 func TestStepsAreTried(t *testing.T) {
 	free := strings.NewReplacer("max_tokens = 1024\n", "", "vllm-0.15", "vllm").Replace(asked)
 	var done, all atomic.Int64
@@ -245,7 +245,7 @@ func TestTooLongForTheContext(t *testing.T) {
 			"has 1000") {
 		t.Errorf("error %v", err)
 	}
-	// Where one candidate has room, the other is no offer and says why.
+	// Where one candidate has room, the other is no offer and gives the reason.
 	both := "[[axis]]\ngrid.model = [\"llama2-7b\", \"llama3.1-8b\"]\n"
 	a := planned(t, text+both, nil)
 	last := a.Candidates[len(a.Candidates)-1]

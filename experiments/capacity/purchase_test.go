@@ -125,8 +125,8 @@ func servedFor(
 	}
 }
 
-// served says whether a whole run holds the service level, and how near to a limit it comes and how
-// many requests are in flight.
+// served reports whether a whole run meets the service level, its distance from the nearest limit,
+// and the requests in flight.
 func served(
 	t testing.TB,
 	p *config.Point,

@@ -138,7 +138,7 @@ func TestVariantsHaveTheSameRates(t *testing.T) {
 }
 
 // A run has enough requests to turn over ten times what is in flight: at 100 requests/s of 2 s each
-// by themselves 10 x 200; and those that the configuration names.
+// by themselves 10 x 200; and at least the configured number.
 func TestRequestsOfChosenRates(t *testing.T) {
 	for _, c := range []struct {
 		capacity float64

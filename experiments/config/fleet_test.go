@@ -7,8 +7,8 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 )
 
-// A fleet's runs are those of each number of replicas; that of one server has the configuration,
-// name and hash that it has without a fleet.
+// A fleet has one run per number of replicas; the run of one server has the configuration, name and
+// hash that it has without a fleet.
 func TestFleetPoints(t *testing.T) {
 	load := func(text string) *Config {
 		c, err := Load(testkit.Write(t, "exp.toml", text), nil)
@@ -62,7 +62,7 @@ func TestFleetResolves(t *testing.T) {
 	}
 }
 
-// A record is of one server.
+// A record describes one server.
 func TestFleetIsNoServer(t *testing.T) {
 	sets := []string{"model=llama2-7b", "gpu=h100-80gb"}
 	for _, set := range []string{"fleet.replicas=2", "fleet.fail=[[1,0,1]]"} {

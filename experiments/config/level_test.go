@@ -27,7 +27,7 @@ func step(t *testing.T, model, gpu, engine string) float64 {
 	return d.Seconds()
 }
 
-// Systems whose engines differ are held to the strictest bound, in any order; those of one engine
+// Systems whose engines differ are held to the strictest bound, in any order; systems of one engine
 // keep their factor, and a bound in seconds stays what it is.
 func TestOneLevelForAllSystems(t *testing.T) {
 	strict := 25 * min(step(t, "llama3.1-8b", "h100-80gb", "vllm-0.5"),

@@ -156,8 +156,8 @@ func TestCountOfAllRequests(t *testing.T) {
 	}
 }
 
-// Rates that nothing names are to be chosen with another model, card or trace; those of the
-// built-in experiment, of a configuration, of recorded times and of a closed loop are not.
+// Rates that nothing names are to be chosen with another model, card or trace; rates of the
+// built-in experiment, a configuration, recorded times or a closed loop are kept.
 func TestRatesToBeChosen(t *testing.T) {
 	timed := testkit.Write(t, "timed.csv",
 		"arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,10\n1,100,10\n")

@@ -197,7 +197,7 @@ func (p *pageWriter) fields(table, typeName, file string, v any, choices map[str
 	}
 }
 
-// kind says what a key's value is, and which there are.
+// kind returns the type and unit of a key's value, and its range or choices.
 func (p *pageWriter) kind(f *Field, choices []string) (typ, values string) {
 	switch e := elem(f.Value); {
 	case e.Kind() == reflect.Slice:

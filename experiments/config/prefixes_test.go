@@ -8,9 +8,8 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 )
 
-// A prefix cache is refused tiers that are larger than what the host has, chunks that are no whole
-// blocks, and what cannot wait for loads: by file, line, key and value. Tiers of the host's size
-// are not.
+// A prefix cache rejects tiers larger than the host's, chunks that are no whole blocks, and what
+// cannot wait for loads: by file, line, key and value. Tiers of the host's size are not.
 func TestPrefixTiersFitTheHost(t *testing.T) {
 	const start = "system.preset = \"vllm-0.15\"\nsystem.block_tokens = 32\nsystem.dram_gib = 20\n" +
 		"prefix_cache.mode = \"vllm\"\n"

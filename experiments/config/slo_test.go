@@ -94,7 +94,7 @@ func TestRequestsRule(t *testing.T) {
 	}
 }
 
-// TestOwnBounds: naming a bound drops the built-in ones; a statistic alone changes which of them
+// TestOwnBounds: naming a bound drops the built-in ones; a statistic alone changes which statistic
 // is bounded.
 func TestOwnBounds(t *testing.T) {
 	for set, want := range map[string]string{

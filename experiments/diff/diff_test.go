@@ -34,7 +34,7 @@ func folder(t *testing.T, config string, sums ...sim.Summary) *diff.Folder {
 	return f
 }
 
-// runs are of one system and card, of seeds 1, 2, .., with these mean TTFTs.
+// runs returns runs of one system and card with seeds 1, 2, .., and these mean TTFTs.
 func runs(system, gpu string, rate float64, ttft ...float64) (sums []sim.Summary) {
 	for i, x := range ttft {
 		sums = append(sums, sim.Summary{System: system, GPU: gpu, Rate: rate, Seed: uint64(i + 1),

@@ -82,8 +82,8 @@ func TestClaimText(t *testing.T) {
 	}
 }
 
-// PSA's Fig. 6 runs only when asked for; what the sensitivity has to cover,
-// SparseServe's goodput among it, does not take as long.
+// PSA's Fig. 6 runs only when asked for; the runs of the sensitivity, SparseServe's goodput
+// included, does not take as long.
 func TestApart(t *testing.T) {
 	all, err := Claims()
 	if err != nil {
@@ -234,8 +234,8 @@ func TestLargestRatio(t *testing.T) {
 	}
 }
 
-// The numbers that the program comes with are those that its simulator finds: recomputed where
-// that takes seconds.
+// The numbers that the program comes with equal the simulator's: recomputed where that takes
+// seconds.
 func TestKeptNumbers(t *testing.T) {
 	names := []string{"fig04", "fig08", "fig14b", "fig16b", "mi-fig1b", "mi-fig10"}
 	if !testing.Short() {
@@ -280,8 +280,8 @@ func TestKeptNumbers(t *testing.T) {
 // keptWithin covers that a number is kept as it was printed, with three digits.
 const keptWithin = 0.005
 
-// What Keep writes is what it was given, under what the file has of other numbers, and of the same
-// with other changes.
+// Keep writes the given numbers below the file's other numbers, and below the same numbers with
+// other changes.
 func TestKeep(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kept.csv")
 	if err := os.WriteFile(path, []byte("claim,index,changed,ours,low,high\nss-fig14b,1,,9,8,10\n"+

@@ -141,7 +141,7 @@ func TestRecordsOfRuns(t *testing.T) {
 	}
 }
 
-// Every look is of a series that is drawn, and every value of a paper is there.
+// Every look belongs to a drawn series, and every value of a paper is there.
 func TestFiguresHaveNothingUnused(t *testing.T) {
 	b := readFigures()
 	for i := range b.Figure {

@@ -76,9 +76,9 @@ func TestSkewFitsPublishedSparsity(t *testing.T) {
 // is a test: 99 % by the text, 99.8 % by the table. At 512 tokens it loses more
 // than LWM-7B, in the table as here.
 //
-// What smaller budgets lose says what form the loss has: over all sets Llama3-8B
-// loses 3.0, 1.1, 0.5 and 0.2 % at 512, 1,024, 1,536 and 2,048 tokens. The
-// attention missed falls far more slowly than that, its square less so.
+// Smaller budgets show the form of the loss: over all sets Llama3-8B loses 3.0, 1.1, 0.5 and 0.2 %
+// at 512, 1,024, 1,536 and 2,048 tokens. The attention missed falls far more slowly than that, its
+// square less so.
 func TestProxyOfPublishedBudget(t *testing.T) {
 	params := score.Default
 	scores := score.New(params, run.ScoreSeed)

@@ -217,9 +217,9 @@ func TestTransfersArePhysical(t *testing.T) {
 	}
 }
 
-// All policies see one sequence of accesses, none loads less than the optimum,
-// and a larger pool never makes LRU or the optimum load more; also where attention
-// is progressive and blocks are loaded in vain.
+// All policies see one sequence of accesses, none loads less than the optimum, and a larger pool
+// never makes LRU or the optimum load more; also with progressive attention, whose loads may go
+// unused.
 func TestEvictionStudy(t *testing.T) {
 	t.Run("top-k", func(t *testing.T) { testEvictionStudy(t) })
 	t.Run("psa", func(t *testing.T) {

@@ -12,11 +12,10 @@ import (
 	"github.com/sparseserve/sparseserve/sim/score"
 )
 
-// Two papers, one algorithm, the same sets: SparseServe's table A.1 has ArkVale's
-// scores at four budgets. What KV keeps 98 % of the score there, set by set, is
-// what the proxy says; PSA's Fig. 5 cannot mean that 98 %. Its PSA uses at least
-// 1/8.8 of the KV (abstract), so the ArkVale of its claims at least 2.1 and 2.4
-// times that in the mean over sets.
+// Two papers, one algorithm, the same sets: SparseServe's table A.1 has ArkVale's scores at four
+// budgets. The KV that keeps 98 % of the score there, set by set, equals the proxy's; PSA's Fig. 5
+// cannot mean that 98 %. Its PSA uses at least 1/8.8 of the KV (abstract), so the ArkVale of its
+// claims at least 2.1 and 2.4 times that in the mean over sets.
 func TestTargetIsThatOfTableA1(t *testing.T) {
 	var spec accuracySpec
 	readStudy(t, "psa-fig5", &spec)

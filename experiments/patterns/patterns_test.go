@@ -101,8 +101,8 @@ func randomHead(t *rapid.T, tokens, d int) *Head {
 	return h
 }
 
-// Masks keep causal keys once each, the row's own block or diagonals among them; what keeps all
-// keys has no error.
+// Masks keep causal keys once each, the row's own block or diagonals among them; a mask that keeps
+// all keys has no error.
 func TestMasks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tokens := rapid.IntRange(64, 300).Draw(t, "tokens")

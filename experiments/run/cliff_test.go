@@ -96,8 +96,8 @@ func TestCliff(t *testing.T) {
 	}
 }
 
-// A grid makes the runs again that are near a limit, says how many requests that takes, and keeps
-// what came of them with the run.
+// A grid repeats the runs that are near a limit, reports the number of requests, and keeps the
+// results with the run.
 func TestGridMakesRunsAgain(t *testing.T) {
 	c := mustLoad(t, "", "workload.requests=10", "workload.rate=[0.1,0.2]", "system.preset=vllm")
 	folder, err := openRuns(t.TempDir(), "test", c, false)

@@ -16,8 +16,8 @@ import (
 
 var twoRates = []string{"workload.requests=3", "system.preset=vllm", "workload.rate=[0.1,0.2]"}
 
-// TestFolderContinues: an interrupted run is completed without its finished points, and all
-// files are those of a run that was never interrupted.
+// TestFolderContinues: an interrupted run is completed without its finished points, and all files
+// equal those of an uninterrupted run.
 func TestFolderContinues(t *testing.T) {
 	c := mustLoad(t, "", twoRates...)
 	whole, dir := t.TempDir(), t.TempDir()

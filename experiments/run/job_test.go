@@ -62,7 +62,7 @@ func TestJobs(t *testing.T) {
 		}
 	}
 
-	// A second job in its place is of its own points alone.
+	// A second job in its place has its own points alone.
 	if _, err := f.WriteJob(t.Context(), Slurm{}, "p", "/", missing[:2], func() {}); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// With fewer tasks than points every point is of one task, numbered from 0 or from 1.
+// With fewer tasks than points every point belongs to one task, numbered from 0 or from 1.
 func TestTasksShareThePoints(t *testing.T) {
 	f, missing := missingOf(t, mustSweep(t, testkit.Write(t, "s.toml", smallSweep)))
 	if _, err := f.WriteJob(t.Context(), Slurm{}, "p", "/", missing, func() {}); err != nil {

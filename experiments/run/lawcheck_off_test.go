@@ -2,5 +2,5 @@
 
 package run
 
-// slow says that runs check every law after every event.
+// slow reports that runs check every law after every event.
 const slow = false

@@ -2,6 +2,6 @@
 
 package run
 
-// slow says that runs check every law after every event, some hundred times the
-// work of the run itself: tests then take fewer requests.
+// slow reports that runs check every law after every event, some hundred times the work of the run
+// itself: tests then take fewer requests.
 const slow = true

@@ -209,8 +209,8 @@ func variant(t *testing.T, change func(*hw.Profile)) string {
 }
 
 // Law 9 for every kind of system and load: selections, tiers, hot buffers, drafts, experts spread
-// over GPUs, fleets, sessions. Points that run side by side, and share what is read and recorded,
-// have the bytes that they have one after another in the other order.
+// over GPUs, fleets, sessions. Points that run in parallel and share inputs and records give the
+// same bytes as in sequence in the reverse order.
 func TestLaw9EveryKindOfSystem(t *testing.T) {
 	effectFiles(t)
 	kinds := map[string][]string{

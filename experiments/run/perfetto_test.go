@@ -22,8 +22,8 @@ type traceEvent struct {
 	}
 }
 
-// The trace of a run is well-formed, its lanes never overlap, and each step's
-// phases are those of steps.csv, from its start to its end.
+// The trace of a run is well-formed, its lanes never overlap, and each step's phases equal those in
+// steps.csv, from its start to its end.
 func TestTraceAgreesWithSteps(t *testing.T) {
 	for _, system := range []string{"vllm", "vllm-so", "sparseserve"} {
 		t.Run(system, func(t *testing.T) {

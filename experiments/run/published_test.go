@@ -25,9 +25,9 @@ type publishedRun struct {
 	ttft, tbt, e2e float64 // ms
 }
 
-// Servers that nobody fitted anything to, but for the TTFT of the first two rows: vLLM
-// 0.15.1 with other models and loads. With -update it writes the table of docs/evidence.md. The
-// README has the least and the largest error of the others.
+// Servers to which nothing was fitted, except the TTFT of the first two rows: vLLM 0.15.1 with
+// other models and loads. With -update it writes the table of docs/evidence.md. The README has the
+// least and the largest error of the others.
 func TestPublishedRuns(t *testing.T) {
 	runs := publishedRuns(t)
 	page := filepath.Join("..", "..", "docs", "evidence.md")
@@ -116,8 +116,8 @@ func publishedRuns(t *testing.T) (runs []publishedRun) {
 	return runs
 }
 
-// poissonTrace writes ten minutes of requests of a run's lengths. Gaps between the requests
-// of the one run whose times are published vary as those of a Poisson process.
+// poissonTrace writes ten minutes of requests of a run's lengths. Gaps between the requests of the
+// one run whose times are published vary as in a Poisson process.
 func poissonTrace(t *testing.T, r publishedRun) string {
 	t.Helper()
 	var text strings.Builder

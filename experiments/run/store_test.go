@@ -29,8 +29,8 @@ preset = ["vllm", "sparseserve"]
 grid.offload.working_set_steps = [4, 8]
 `
 
-// runSweep runs a sweep into dir and returns the results, what Do says, and
-// how many points ran.
+// runSweep runs a sweep into dir and returns the results, Do's error, and the number of points that
+// ran.
 func runSweep(t *testing.T, dir string, s *config.Sweep, workers int, run Runner) (results []Result,
 	notes []string, ran int, err error) {
 	t.Helper()
@@ -148,8 +148,7 @@ func TestSweepIndexFindsEverything(t *testing.T) {
 	}
 }
 
-// TestFullDiskKeepsWhatIsFinished: a write that finds no room fails one point
-// and says what to do.
+// TestFullDiskKeepsWhatIsFinished: a write that finds no room fails one point with advice.
 func TestLongestFirst(t *testing.T) {
 	s := mustSweep(t, testkit.Write(t, "s.toml", "[workload]\nrequests = 3\n[system]\npreset = "+
 		"[\"vllm\", \"sparseserve\"]\n[[axis]]\ngrid.workload.rate = [0.1, 0.2]"))

@@ -108,8 +108,7 @@ func TestShadowPricesTheSameSteps(t *testing.T) {
 	}
 }
 
-// Saves under way are recorded with a layer's moves; runs from before they were say
-// nothing of them.
+// Saves under way are recorded with a layer's moves; older runs lack them.
 func TestCallsNoteLanding(t *testing.T) {
 	text := []byte(`{"works":[{"tokens":1}],"layers":[[0,0,0,0,0,0],[1,0,0,1,7,0],[2,0,0,3,7,0]]}`)
 	for range 2 {
@@ -128,8 +127,8 @@ func TestCallsNoteLanding(t *testing.T) {
 	}
 }
 
-// Blocks of prefixes, and those that other requests have, are a layer's own: the layers of a step
-// that has any differ, and a step that has none names none.
+// Prefix blocks and shared blocks are recorded per layer: they differ between the layers of a step,
+// and a step without any records none.
 func TestCallsKeepLoadsOfPrefixes(t *testing.T) {
 	want := []live.RecordedStep{
 		{Works: []sim.Work{{Tokens: 1}}, Layers: []live.RecordedLayer{

@@ -173,8 +173,8 @@ func testAnotherEngine(t *testing.T, dir string) {
 	}
 }
 
-// Runs of before a key came have another hash, and are found by what their configuration says
-// today.
+// Runs of before a key came have another hash, and are found by their configuration in today's
+// form.
 func testKeptBeforeAKeyCame(t *testing.T, dir string) {
 	manifests, err := filepath.Glob(filepath.Join(dir, liveFolder, "*", manifestFile))
 	if err != nil || len(manifests) != 5 {

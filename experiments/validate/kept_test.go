@@ -190,8 +190,8 @@ func TestRunsThatServedNothingAreLeftOut(t *testing.T) {
 	}
 }
 
-// The files of each live run that the repository keeps are those that were kept: one that was
-// changed since is left out of a validation.
+// The files of each live run that the repository keeps are unchanged: one that was changed since is
+// left out of a validation.
 func TestKeptLiveRunsAreWhole(t *testing.T) {
 	t.Parallel()
 	manifests, err := filepath.Glob(filepath.Join("..", "validation", "*", "live", "*", manifestFile))

@@ -57,7 +57,7 @@ func TestOffloadPromptAgainstAScan(t *testing.T) {
 	if x.Own == nil || !strings.Contains(x.Text, "; as configured, "+th.answer(x.Own)) {
 		t.Errorf("%q does not say what holds as configured", x.Text)
 	}
-	n := int(pays) // what the answer rests on is what simulate has
+	n := int(pays) // the basis of the answer equals simulate's
 	if with, without := end(n, true)/3, end(n, false)/3; math.Abs(x.Holds.Value-with) > 1e-9 ||
 		math.Abs(x.Holds.Against-without) > 1e-9 {
 		t.Errorf("at %d: %v and %v, simulate has %v and %v", n, x.Holds.Value, x.Holds.Against, with,

@@ -117,7 +117,7 @@ func TestDefaultsOfPrefixTiers(t *testing.T) {
 	}
 }
 
-// A factor multiplies what the card has, changes of the configuration included.
+// A factor multiplies the card's value, changes of the configuration included.
 func TestFactorsAreOfTheConfiguration(t *testing.T) {
 	sets := []string{"card.link_h2d=10", "card.link_duplex_copy=15"}
 	cfg, err := config.Load("", sets)

@@ -245,7 +245,7 @@ mode = "vllm"
 }
 
 // Without a key of [goodput], a tornado of goodput is a first look: one seed, within 5 %, and it
-// begins at what the configuration has. With one it is what the key asks for.
+// begins at the configuration's value. With one it is what the key asks for.
 func TestFirstLook(t *testing.T) {
 	goodput, err := MetricNamed(GoodputMetric)
 	if err != nil {

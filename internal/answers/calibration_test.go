@@ -25,8 +25,8 @@ func TestNumbersOfCalibrations(t *testing.T) {
 		"load.flash is flagged, worst error 28.5 %, above 15 %", "load.flash is flagged, median error")
 }
 
-// The document of a folder of plots says what that of the kernels says. Without the kernels it says
-// where they are missing.
+// The document of a folder of plots equals the document of the kernels. Without the kernels it
+// names the missing files.
 func TestCalibrationOfAFolder(t *testing.T) {
 	k, err := hw.LoadKernels("hopper")
 	if err != nil {

@@ -55,7 +55,7 @@ func TestNumbersOfComparisons(t *testing.T) {
 		"more tokens than measured")
 }
 
-// The document of a folder says what that of the report in memory says.
+// The document of a folder equals the document of the report in memory.
 func TestComparisonOfAFolder(t *testing.T) {
 	record, err := records.Read(filepath.Join("..", "..", "traces", "testdata", "measured",
 		"llama2-7b_h100_codegen.csv.gz"))

@@ -6,7 +6,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/diff"
 )
 
-// Figures of runs that rejected requests are marked, because they are of the others.
+// Figures of runs that rejected requests are marked, because they describe only the others.
 func TestDiffMarksSurvivors(t *testing.T) {
 	row := func(metric string, a, b float64) diff.Row {
 		return diff.Row{Point: "p", Metric: metric, A: a, B: b, Seeds: 1}

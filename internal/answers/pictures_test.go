@@ -313,7 +313,7 @@ func timelines(all []doc.Figure) (n int) {
 	return n
 }
 
-// A system that the folders have alike stays one: only those that differ are told apart, at every
+// A system that the folders have alike stays one: only different systems are told apart, at every
 // rate.
 func TestOnlyWhatDiffersIsToldApart(t *testing.T) {
 	dir := t.TempDir()
@@ -369,7 +369,7 @@ func TestPageHasThePictures(t *testing.T) {
 	}
 }
 
-// Models and cards of several folders are columns of the table, so that no row is of two.
+// Models and cards of several folders are columns of the table, so that each row has one.
 func TestFoldersOfSeveralModels(t *testing.T) {
 	dir := t.TempDir()
 	x, y := filepath.Join(dir, "x"), filepath.Join(dir, "y")

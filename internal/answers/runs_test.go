@@ -49,7 +49,7 @@ func TestServiceLevelOfInterruptedRuns(t *testing.T) {
 }
 
 // Details have every latency at every statistic and all rates, as means over the seeds that served
-// requests. What no system has is no column.
+// requests. A metric that no system has gets no column.
 func TestDetails(t *testing.T) {
 	good := 0.75
 	of := func(system string, served int, add float64) sim.Summary {

@@ -205,8 +205,8 @@ func TestNumbersOfAblations(t *testing.T) {
 		"A part pays with 0.2 points or more of either kind of step on every card (law 12).")
 }
 
-// The document of a folder says what that of the report in memory says, and then what the folder
-// has besides.
+// The document of a folder has the document of the report in memory, followed by the folder's other
+// contents.
 func TestValidationOfAFolder(t *testing.T) {
 	const file = "vllm-s-2-s1_model=llama3-8b_output_scale=1.5"
 	dir := t.TempDir()
@@ -244,7 +244,7 @@ list = [{ model = "llama3-8b", workload.output_scale = 1.5, workload.rate = 2.0,
 	same(t, dir, Validation(report))
 }
 
-// nobody makes no live runs, because all are kept.
+// nobody is a process without live runs, because all are kept.
 type nobody struct{ validate.LiveRunner }
 
 func (nobody) Options() string { return "" }

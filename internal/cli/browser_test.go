@@ -15,23 +15,23 @@ import (
 	"time"
 )
 
-// openedReport is what a browser says of a report in a frame of some width.
+// openedReport is a browser's view of a report in a frame of the given width.
 type openedReport struct {
 	Name   string
 	Width  int
 	Scheme string
 
 	Charts   int      // that are drawn: with a pixel in them
-	Empty    []string // those that are not
+	Empty    []string // charts that are not drawn
 	Overflow int      // pixels that the page is wider than its frame
 	Wide     []string // elements that stand out of it
 	Ground   string   // colour
-	Tip      string   // what hovering over the first chart of lines says
+	Tip      string   // text shown when hovering over the first line chart
 	Zoomed   bool     // a drag over it narrows its axis, and a double click widens it
 	Lines    bool     // there is such a chart
 }
 
-// inspector opens the reports one after another in a frame and posts what it finds.
+// inspector opens the reports in sequence in a frame and posts what it finds.
 const inspector = `<!doctype html><meta charset="utf-8"><body style="margin:0"><script>
 const visits = %s;
 const sleep = ms => new Promise(r => setTimeout(r, ms));

@@ -77,7 +77,7 @@ func runHere(ctx context.Context, runner run.Runner, args ...string) (status int
 	return status, out.String(), errs.String()
 }
 
-// Every command says what it does, every argument and flag what it is, within the terminal's width.
+// The help of every command, argument and flag fits the terminal's width.
 func TestHelp(t *testing.T) {
 	app := (&App{}).parser(t.Context(), nil).Model
 	err := kong.Visit(app, func(v kong.Visitable, next kong.Next) error {
@@ -235,7 +235,7 @@ func TestErrors(t *testing.T) {
 	testkit.Golden(t, "errors.txt", all.String())
 }
 
-// Pictures that report draws of a result folder are those of its run.
+// Pictures that report draws of a result folder equal its run's.
 func TestPicturesCommand(t *testing.T) {
 	status, before, errs := invoke(t, pretend, "simulate")
 	if status != 0 {

@@ -102,8 +102,8 @@ func TestCompareFigures(t *testing.T) {
 	}
 }
 
-// TestCompareJSON runs the simulator: the figures are those of the result folder,
-// and the whole comes out the same again.
+// TestCompareJSON runs the simulator: the figures equal the result folder's, and a second run gives
+// the same.
 func TestCompareJSON(t *testing.T) {
 	args := []string{"compare", measuredRun, "--json", "--set", "model=llama2-7b", "--set",
 		"gpu=h100-80gb"}

@@ -68,10 +68,10 @@ func commandsOf(t *testing.T, file string) (all []command) {
 	return all
 }
 
-// Every command in the documents does what it says: a shell block's runs, on runs that are
-// pretended; one that needs a GPU or a cluster, that takes minutes and has tests of its own, or
-// that is quoted in the text is understood, as are in short tests those that are not the README's.
-// Targets of make and tests exist.
+// Every command in the documents is valid. Commands of shell blocks run, with a pretended
+// simulator. Commands that need a GPU or a cluster, take minutes, or are quoted in the text are
+// only parsed; so are, in short tests, all commands outside the README. Targets of make and tests
+// exist.
 func TestCommandsOfDocuments(t *testing.T) {
 	t.Chdir(filepath.Join("..", ".."))
 	ran := 0

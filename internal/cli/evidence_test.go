@@ -124,7 +124,7 @@ func TestEvidencePageOfLiveRuns(t *testing.T) {
 		strings.TrimSpace(legend)+"\n\n| concept |"+table+"\n")
 }
 
-// command is what the page says to type to recompute a set.
+// command is the page's command to recompute a set.
 func (s *keptSet) command() string {
 	text := "sparseserve validate reuse experiments/validate-" + s.config + ".toml"
 	for _, set := range s.sets {

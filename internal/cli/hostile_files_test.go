@@ -42,7 +42,7 @@ via = ""
 )
 
 // kinds are formats of data files by the ends of their names: what the file begins with, a row, and
-// what ends the file. A row has a place for fields that nobody reads.
+// what ends the file. A row has a place for unread fields.
 var kinds = map[string]struct{ begin, row, between, end string }{
 	"csv": {"arrived_s,prompt_tokens,output_tokens,set%s\n", "%d,900,3,a%s", "\n", "\n"},
 	"azure": {"TIMESTAMP,ContextTokens,GeneratedTokens%s\n", "2023-11-16 18:15:%02d.5,374,4%s",
@@ -55,15 +55,15 @@ var kinds = map[string]struct{ begin, row, between, end string }{
 		"\n", "\n"},
 }
 
-// unread are names and values of fields that nobody reads.
+// unread are names and values of unread fields.
 var unread = []string{"x", "=1+1", "\x1b[2J", "\u202e", "sparseserve: forged", "Prompt_Tokens",
 	"hash_id", strings.Repeat("long", 2000), strings.Repeat("[", 20000)}
 
 // harmed begins the names of files with a row that is none: commands refuse them or warn.
 const harmed = "harmed."
 
-// drawData writes a file of six requests with fields that nobody reads, damaged or not behind the
-// first four, packed or not, and reads it.
+// drawData writes a file of six requests with unread fields, damaged or not behind the first four,
+// packed or not, and reads it.
 func drawData(t *rapid.T) []string {
 	pick := func(what string, from ...string) string {
 		return rapid.SampledFrom(from).Draw(t, what)
@@ -232,7 +232,7 @@ func regular(t *testing.T) map[string]string {
 	return texts
 }
 
-// reads says whether a command reads a file, which may have other names, or one that its
+// reads reports whether a command reads a file, which may have other names, or one that its
 // configuration names.
 func reads(args []string, path string) bool {
 	also := map[string][]string{

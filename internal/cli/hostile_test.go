@@ -42,7 +42,7 @@ func TestHostileCommands(t *testing.T) {
 	defer func() { t.Log("commands by status:", counts) }()
 	rapid.Check(t, func(rt *rapid.T) {
 		args := drawCommand(rt, schema)
-		// A crash of another goroutine ends the process: the file that is left says what made it.
+		// A crash of another goroutine ends the process: the remaining file names its cause.
 		note := strings.Join(args, "\n") + "\n"
 		if text, err := os.ReadFile("drawn.toml"); err == nil {
 			note += "drawn.toml:\n" + string(text)
@@ -102,14 +102,14 @@ type ending struct {
 	interrupted bool // before it ended
 }
 
-// Commands are interrupted after a while, and then have to end: those that use the processor
-// without an end hang. One that waits without an end does so until the test's own timeout.
+// Commands are interrupted after a while, and then have to end: a command that uses the processor
+// without end hangs. One that waits without an end does so until the test's own timeout.
 const (
 	untilInterrupt = 200 * time.Millisecond
 	untilHung      = 60 * time.Second // of processor time
 )
 
-// processorTime is what this process has used.
+// processorTime is the processor time used by this process.
 func processorTime() time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

@@ -48,8 +48,7 @@ func TestSweepProgram(t *testing.T) {
 	t.Run("full disk", func(t *testing.T) { testFullDisk(t, program) })
 }
 
-// startAndStop starts a sweep and sends it a signal once so many points are
-// finished.
+// startAndStop starts a sweep and sends it a signal once n points are finished.
 func startAndStop(t *testing.T, points int, program string, signal os.Signal,
 	args ...string) (stderr string) {
 	t.Helper()
@@ -109,8 +108,7 @@ func testKillAndResume(t *testing.T, program string) {
 	}
 }
 
-// compareFolders compares all files below two folders byte by byte. There are at
-// least so many.
+// compareFolders compares all files below two folders byte by byte. There must be at least n.
 func compareFolders(t *testing.T, a, b string, least int) {
 	t.Helper()
 	read := func(dir string) map[string][]byte {

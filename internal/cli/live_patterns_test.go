@@ -90,7 +90,7 @@ func TestLivePrefillsByPatterns(t *testing.T) {
 	}
 }
 
-// The time of steps that are not split is in the summary, so that the parts are of all steps.
+// The time of steps that are not split is in the summary, so that the parts cover all steps.
 func TestLiveStepsThatAreNotSplit(t *testing.T) {
 	wideModel(t)
 	status, _, errs := runHere(t.Context(), run.NewSimulator().Run,
@@ -110,7 +110,7 @@ func TestLiveStepsThatAreNotSplit(t *testing.T) {
 	}
 }
 
-// What no kernel has and patterns that do not fit the model are one line that names it.
+// A pattern without a kernel, or one that does not fit the model, is one line that names it.
 func TestLivePatternsThatDoNotFit(t *testing.T) {
 	wideModel(t)
 	for name, text := range map[string]string{

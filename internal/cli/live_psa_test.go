@@ -11,8 +11,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// PSA's systems run live to the end: the device counts the rounds and the blocks loaded in vain
-// that the server does, and steps.csv has them.
+// PSA's systems run live to the end: the device counts the same rounds and unused loads as the
+// server, and steps.csv has them.
 func TestLivePSA(t *testing.T) {
 	for _, stop := range []string{"layer", sim.PSAStopHead} {
 		t.Run(stop, func(t *testing.T) { livePSA(t, stop) })

@@ -40,8 +40,8 @@ func only(t *testing.T, text string) (s sim.Summary) {
 	return all[0]
 }
 
-// The model selects, the recording is replayed by the simulator, and the summary says what the host
-// did.
+// The model selects, the recording is replayed by the simulator, and the summary has the host's
+// work.
 func TestLiveSelectRecordReplay(t *testing.T) {
 	live := tinyLive(t, "--live=reference", "--select=model", "--record", "sel.bin",
 		"--out", "out/default")

@@ -55,7 +55,7 @@ func TestOldNames(t *testing.T) {
 }
 
 // Command lines that once panicked, hung, passed for success or were ignored in part: each ends
-// with a status and one line that says what to do.
+// with a status and one line of advice.
 func TestMisuse(t *testing.T) {
 	small := []string{"simulate", "--set", "workload.requests=5", "--set", "workload.rate=0.5"}
 	set := func(values ...string) []string {

@@ -101,7 +101,7 @@ func TestPlanOfAPurchase(t *testing.T) {
 	}
 }
 
-// TestPlanOfSessions: rates are of sessions, and the command has the prefix cache that was planned.
+// TestPlanOfSessions: rates count sessions, and the command has the prefix cache that was planned.
 func TestPlanOfSessions(t *testing.T) {
 	path := testkit.Write(t, "buy.toml", strings.Replace(purchased, "[workload]",
 		"[workload]\ntrace = \"sessions\"\nturns = \"fixed(3)\"", 1))
@@ -157,7 +157,7 @@ func TestPlanOfAPurchaseJSON(t *testing.T) {
 	}
 }
 
-// What is asked for in vain leaves no folder.
+// A rejected question leaves no folder.
 func TestPlanRefusesBeforeItWrites(t *testing.T) {
 	path := testkit.Write(t, "buy.toml", purchased)
 	for _, set := range []string{"plan.prices=lambda", "slo.e2e_s=0.5", "plan.prices_file=none.toml",

@@ -40,8 +40,8 @@ func TestPlan(t *testing.T) {
 	reportSays(t, folders[0], out)
 }
 
-// reportSays checks that the report of a folder has every line that the command printed, but where
-// its files are: what the terminal says is in all media word for word.
+// reportSays checks that the report of a folder has every line that the command printed, except the
+// list of files: all media have the terminal's words.
 func reportSays(t *testing.T, folder, printed string) {
 	t.Helper()
 	status, report, errs := runHere(t.Context(), nil, "report", folder, "--format", "text")
@@ -56,7 +56,7 @@ func reportSays(t *testing.T, folder, printed string) {
 	}
 }
 
-// A rate is asked for in vain where nothing is to be bought.
+// A rate is an error if nothing is to be bought.
 func TestPlanSaysThatARateIsNotUsed(t *testing.T) {
 	for _, set := range []string{"workload.rate=3", "workload.requests=3"} {
 		_, _, errs := invoke(t, loaded, "goodput", "--set", "system.preset=vllm", "--set",

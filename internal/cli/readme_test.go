@@ -18,7 +18,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/show"
 )
 
-// page is what a page has of an answer, in Markdown: all but its title and what is folded.
+// page is the Markdown of an answer on a page: all but its title and folded tables.
 func page(t *testing.T, d *doc.Doc) string {
 	t.Helper()
 	shown := doc.Doc{Answers: d.Answers, Tables: slices.DeleteFunc(slices.Clone(d.Tables),
@@ -86,7 +86,7 @@ func TestTablesOnThePages(t *testing.T) {
 	}
 }
 
-// The page says what the null model passes.
+// The page has the counts of the null model.
 func TestNullOnThePage(t *testing.T) {
 	wd, err := os.Getwd()
 	if err != nil {
@@ -101,8 +101,8 @@ func TestNullOnThePage(t *testing.T) {
 	checkBlock(t, "docs/studies/sparseserve.md", "null", answers.NullClaims(outcomes))
 }
 
-// The page says what models with exchanged output lengths pass: the numbers are kept by sparseserve
-// paper claims --numbers swapped --keep.
+// The page has the counts of models with exchanged output lengths, which sparseserve paper claims
+// --numbers swapped --keep stores.
 func TestSwappedOnThePage(t *testing.T) {
 	claims, err := papers.Claims()
 	if err != nil {

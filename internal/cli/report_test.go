@@ -39,7 +39,7 @@ delay_s = 2.0
 steps = true
 `
 
-// reported are folders of every kind that a report is of, made by the commands themselves.
+// reported are folders of every kind that report accepts, made by the commands themselves.
 var reported = []struct {
 	name   string
 	charts int
@@ -221,7 +221,7 @@ func TestReportOfBrokenFolders(t *testing.T) {
 }
 
 // Folders without results, without a run that served, or without the requests of their runs: report
-// says what the folder is and what to do, and draws no empty picture.
+// names the kind of folder, gives advice, and draws no empty picture.
 func TestFoldersWithoutRequests(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "s.toml", sweepFile)

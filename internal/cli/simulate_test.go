@@ -168,8 +168,7 @@ func TestSimulateChoosesRates(t *testing.T) {
 	}
 }
 
-// A sweep chooses rates and says what runs as simulate does, by the same line where it has one
-// variant.
+// A sweep chooses rates as simulate does, and prints the same line if it has one variant.
 func TestSweepChoosesRates(t *testing.T) {
 	t.Chdir(t.TempDir())
 	own := "model = \"llama3.1-8b\"\ngpu = \"h100-80gb\"\n[workload]\nprompt_lengths = " +

@@ -45,7 +45,7 @@ grid.system.tensor_parallel = [1, 2]
 `
 
 // TestSlurmCluster gives array jobs to a Slurm of the nodes n1 and n2 of this host: .ci/slurm
-// starts one. Whatever befalls a job, the files of a sweep and of a plan are those of a local run.
+// starts one. Whatever befalls a job, the files of a sweep and of a plan equal a local run's.
 func TestSlurmCluster(t *testing.T) {
 	if os.Getenv("SLURM_CONF") == "" {
 		t.Skip("no SLURM_CONF; .ci/slurm has one")

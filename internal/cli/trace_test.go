@@ -79,7 +79,7 @@ func TestConvertTakesNoConfiguration(t *testing.T) {
 	}
 }
 
-// The name of a generated workload is no file; a configuration that has it can be described.
+// The name of a generated workload is no file; a configuration with that name can be described.
 func TestDescribeOfGeneratedWorkload(t *testing.T) {
 	for _, name := range []string{traces.BuiltIn, traces.Synthetic, traces.Sessions} {
 		status, out, errs := invoke(t, nil, "trace", "describe", name)

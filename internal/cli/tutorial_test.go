@@ -19,8 +19,8 @@ const tutorialPages = "docs/tutorial"
 
 var tutorialPicture = regexp.MustCompile(`!\[[^]]+\]\((\w+)-(\w+)\.png\)`)
 
-// TestTutorial does what the tutorial says, in its order and in one folder. Each line of a text
-// block is a line of the last command's output, and each picture is the one that it drew.
+// TestTutorial follows the tutorial in its order and in one folder. Each line of a text block is a
+// line of the last command's output, and each picture is the one that it drew.
 func TestTutorial(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates for half a minute")

@@ -59,8 +59,8 @@ func TestValidateTiny(t *testing.T) {
 	}
 }
 
-// Kept runs without what their steps asked are validated by their requests. The command says that
-// their steps are not compared.
+// Kept runs without what their steps asked are validated by their requests. The command reports
+// that their steps are not compared.
 func TestValidateWithoutSteps(t *testing.T) {
 	t.Parallel()
 	experiments := filepath.Join("..", "..", "experiments")
@@ -164,7 +164,7 @@ func TestValidateErrors(t *testing.T) {
 	}
 }
 
-// An interrupt says what is kept.
+// An interrupt names the kept runs.
 func TestValidateInterrupt(t *testing.T) {
 	out := t.TempDir()
 	t.Chdir("../..")

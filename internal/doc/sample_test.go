@@ -2,7 +2,7 @@ package doc
 
 import "testing"
 
-// A caption says what is drawn of several runs, and nothing where each value is of one.
+// A caption names the statistic of several runs. It is empty if each value comes from one run.
 func TestSpreadSaysWhatIsDrawn(t *testing.T) {
 	of := func(runs ...int) *Figure {
 		c := &Chart{Lines: []Line{{}}}

@@ -133,7 +133,7 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-// FuzzUnpack: whatever the bytes are, reading ends, and an error says what they were taken for.
+// FuzzUnpack: whatever the bytes are, reading ends, and an error names the detected format.
 func FuzzUnpack(f *testing.F) {
 	f.Add([]byte("a,b\n"))
 	f.Add(zipped("ab"))

@@ -53,7 +53,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// What a shell has redirected a stream to is neither replaced nor read as it is written.
+// The target of a redirected stream is neither replaced nor read while it is written.
 func TestWriteToStream(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "stdin"))
 	if err != nil {

@@ -41,8 +41,8 @@ func every() *doc.Doc {
 	}
 }
 
-// Every renderer shows every part of a document: what the terminal says is in the HTML word for
-// word. A column without a cell is shown by none.
+// Every renderer shows every part of a document: the HTML has the terminal's words. A column
+// without a cell is shown by none.
 func TestEveryPartIsShown(t *testing.T) {
 	words := strings.Fields(`alead ananswer aserious aresult awarning anote afigure achart aline ay
 		abar aneffect asetting aknob atable atablenote alegend acolumn anumber aunit acell afolded afoldedcell

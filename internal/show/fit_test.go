@@ -9,7 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// A table is no wider than the terminal, says what it leaves out, and loses no word.
+// A table is no wider than the terminal, names omitted columns, and loses no word.
 func TestTablesFitTheTerminal(t *testing.T) {
 	print := func(columns int, minor ...int) string {
 		one := doc.Table{Columns: doc.Columns("first", "words", "3rd", "4th|ms", "5th", "6th")}

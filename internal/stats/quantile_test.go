@@ -9,7 +9,7 @@ import (
 
 var percents = []float64{0, 1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9, 100}
 
-// The values are those that numpy.percentile gives.
+// The values are numpy.percentile's.
 func TestPercentilesByHand(t *testing.T) {
 	for _, c := range []struct {
 		samples []float64

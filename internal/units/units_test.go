@@ -40,7 +40,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// Every example is a value in the unit that it is of.
+// Every example is a value in its unit.
 func TestExample(t *testing.T) {
 	for _, unit := range []string{"s", "GiB", "MiB", "GB/s", "TFLOP/s", "share", "requests/s",
 		"tokens"} {

@@ -188,7 +188,7 @@ func (c scenario) check(t *testing.T, r *run) {
 	}
 }
 
-// isTopK says whether a list has the k best of the scores but for what fp16 may swap.
+// isTopK reports whether a list has the k best scores, except for swaps within fp16 rounding.
 func isTopK(list []int32, scores []float64, k int) error {
 	if want := min(k, len(scores)); len(list) != want {
 		return fmt.Errorf("%d tokens selected of %d, want %d", len(list), len(scores), want)
@@ -212,7 +212,7 @@ func isTopK(list []int32, scores []float64, k int) error {
 	return nil
 }
 
-// Whatever the system, every emitted token's logits are those of the float64 model, of decodes and
+// Whatever the system, every emitted token's logits equal the float64 model's, of decodes and
 // prefills, after any preemption, and with dense attention where the selection covers the context.
 func TestLogitsMatchTheReference(t *testing.T) {
 	for name, c := range scenarios {
@@ -227,8 +227,8 @@ func TestLogitsMatchTheReference(t *testing.T) {
 	}
 }
 
-// Hot buffers change where rows are and nothing else: tokens, selections and logits are bit for bit
-// those of all KV in HBM.
+// Hot buffers change where rows are and nothing else: tokens, selections and logits equal those
+// with all KV in HBM bit for bit.
 func TestBuffersChangeNoLogits(t *testing.T) {
 	m := emulator.New(emulator.Config{})
 	defer m.Close()
@@ -258,8 +258,8 @@ func alike(t *testing.T, m cuda.Machine, same func(got, want []cuda.Half) error)
 	}
 }
 
-// Misses are those of a buffer that keeps times of use, in every step and layer, by the kernel's
-// count; the device's sum, and the server's records of blocks, agree with them.
+// Misses equal a buffer's that keeps times of use, in every step and layer, by the kernel's count;
+// the device's sum, and the server's records of blocks, agree with them.
 func TestMissesAreThoseOfLRU(t *testing.T) {
 	m := emulator.New(emulator.Config{})
 	defer m.Close()

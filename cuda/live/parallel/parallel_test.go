@@ -31,8 +31,8 @@ func TestHelpersStayAwake(t *testing.T) {
 	}
 }
 
-// A call's indices are dealt out once each, to more threads than there are too, and
-// again to fewer and to more of them.
+// A call's indices are dealt out once each, also to more threads than exist, and again to fewer and
+// to more.
 func TestCallsAreDivided(t *testing.T) {
 	var c crew
 	for _, threads := range []int{4, 1, 7, 3} {

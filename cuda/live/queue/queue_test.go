@@ -18,7 +18,7 @@ type recorder struct {
 	cuda.Machine
 	slow  int
 	seen  []int32
-	fails int32 // the norm of so many rows does; 0: none
+	fails int32 // rows of the norm; 0: none
 }
 
 func (r *recorder) Init(int) error { return nil }
