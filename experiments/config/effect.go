@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sparseserve/sparseserve/experiments"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/warn"
 )
@@ -28,25 +27,6 @@ func (e *effects) add(other effects) {
 	}
 	maps.Copy(e.unused, other.unused)
 	maps.Copy(e.cards, other.cards)
-}
-
-// addSearch adds the keys of [goodput] and [plan] of a user's document. They configure the search
-// for a rate and the purchase.
-func (e *effects) addSearch(doc *document, searches, buys bool) {
-	if _, builtIn := experiments.Named(doc.name); builtIn {
-		return
-	}
-	for _, t := range []struct {
-		table, needs string
-		used         bool
-	}{{"goodput", "the command goodput, or whatif of that metric", searches},
-		{"plan", "the command plan", buys}} {
-		for _, g := range doc.under(t.table) {
-			e.used[g.at] = e.used[g.at] || t.used || g.isTable()
-			e.unused[g.at] = (&KeyError{Where: g.where, Key: g.at, Value: Show(g.Value),
-				Reason: needs + t.needs}).Error()
-		}
-	}
 }
 
 // addAxes adds the keys that a document sets although its own axes set them in all points.
@@ -92,9 +72,14 @@ func (l *loader) effects() effects {
 	}
 	need := func(key, used string, value any, where string, of []Point) {
 		missing := l.missing(used, of, &model)
-		if table, _, _ := strings.Cut(key, "."); l.compares && (table == "metrics" || table == "output") {
+		switch table, _, _ := strings.Cut(key, "."); {
+		case l.compares && (table == "metrics" || table == "output"):
 			missing = "the command simulate: compare takes all requests of a record, and writes its own " +
 				"files"
+		case table == "goodput" && !l.search && !l.buys:
+			missing = "the command goodput, or whatif of that metric"
+		case table == "plan" && !l.buys:
+			missing = "the command plan"
 		}
 		e.used[key] = e.used[key] || missing == ""
 		if missing != "" {
@@ -110,7 +95,11 @@ func (l *loader) effects() effects {
 			need(key, hw.ChangeUse(figure), value, l.origin(key), points)
 		}
 	}
-	for _, t := range l.cfg.tables() {
+	tables := append(l.cfg.tables(), settable{"goodput", &l.goodput})
+	if l.plan != nil {
+		tables = append(tables, settable{"plan", l.plan})
+	}
+	for _, t := range tables {
 		for _, f := range FieldsOf(t.v) {
 			// A plan decides the number of replicas behind the router.
 			if key := t.path(f.Key); l.asked(key) && !(l.buys && t.name == "fleet") {

@@ -177,8 +177,10 @@ func (l *loader) apply(doc *document, flag bool) error {
 		l.presets, l.custom = nil, nil // the file says which systems run
 	}
 	kept := doc.complete()
+	_, builtIn := experiments.Named(doc.name)
 	for _, g := range doc.settings {
-		g.flag, g.fitted, g.kept = flag, doc.fitted, kept
+		search := strings.HasPrefix(g.Key, "goodput.") || strings.HasPrefix(g.Key, "plan.")
+		g.flag, g.fitted, g.kept = flag, doc.fitted, kept || builtIn && search
 		if err := l.decode(doc, &g); err != nil {
 			return doc.locate(err)
 		}

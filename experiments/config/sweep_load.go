@@ -149,9 +149,6 @@ func loadSweep(path string, sets []string, watch Watch, search bool, varied *axi
 	if _, builtIn := experiments.Named(file.name); !builtIn && varied == nil {
 		all.addAxes(file, axes)
 	}
-	for _, doc := range docs {
-		all.addSearch(doc, search, buys)
-	}
 	s.addAllCards(&all, below)
 	for _, v := range s.Variants {
 		v.Config.Unused = all.warnings()
