@@ -109,7 +109,7 @@ func OffersOf(s *config.Sweep) (*Offers, error) {
 			}
 		}
 		o.asked, o.slo, o.perByte = first.asked, first.slo, first.perByte
-		if o.traffic, err = seen.tooLong(&o.Point); err != nil {
+		if o.traffic, err = seen.tooLong(&o.Point, false); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Source(), err)
 		}
 		if o.traffic.share() > mostTooLong {

@@ -66,7 +66,7 @@ func questionOf(options []*option, seen samples, plan *config.Plan) (q Question,
 	if slices.Equal(q.Cards, q.GPUs) {
 		q.Cards = nil
 	}
-	lengths, err := seen.of(&o.Point)
+	lengths, err := seen.of(&o.Point, false)
 	if err != nil || len(lengths) == 0 {
 		return q, err
 	}

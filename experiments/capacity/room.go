@@ -104,12 +104,12 @@ func (r room) tooLong(all []length) tooLong {
 	return t
 }
 
-func (s samples) tooLong(p *config.Point) (t tooLong, err error) {
+func (s samples) tooLong(p *config.Point, whole bool) (t tooLong, err error) {
 	r, err := roomOf(p)
 	if err != nil {
 		return t, err
 	}
-	all, err := s.of(p)
+	all, err := s.of(p, whole)
 	return r.tooLong(all), err
 }
 
@@ -160,15 +160,16 @@ func (t *tooLong) short() string {
 func TooLong(all ...*config.Config) (string, error) {
 	var texts []string
 	of := map[string][]string{} // text -> systems
-	known := map[string][]length{}
+	seen := samples{}
 	for _, c := range all {
 		for i := range c.Systems {
 			p := config.Point{Common: c.Common, Seed: c.Seeds[0], System: c.Systems[i]}
 			p.Workload.Rate, p.Workload.Concurrency = max(c.Rates[0], 1), c.Clients[0]
-			text, err := tooLongOf(&p, known)
+			t, err := seen.tooLong(&p, true)
 			if err != nil {
 				return "", err
 			}
+			text := t.short()
 			if of[text] == nil {
 				texts = append(texts, text)
 			}
@@ -194,21 +195,12 @@ func TooLong(all ...*config.Config) (string, error) {
 // CheckRefused returns an error if the server of a point refuses more prompts than its service
 // level allows, because then no rate meets the level.
 func CheckRefused(p *config.Point, seed uint64) error {
-	model, err := hw.LoadModel(p.Model)
+	one := *p
+	one.Seed, one.Workload.Rate = seed, max(p.Workload.Rate, 1) // lengths do not depend on the rate
+	t, err := samples{}.tooLong(&one, true)
 	if err != nil {
 		return err
 	}
-	w := p.Workload
-	w.Rate = max(w.Rate, 1) // lengths do not depend on it
-	all, err := lengthsOf(w, seed, &model)
-	if err != nil {
-		return err
-	}
-	r, err := roomOf(p)
-	if err != nil {
-		return err
-	}
-	t := r.tooLong(all)
 	t.cut = [excesses]int{}
 	if t.share() <= p.SLO.MissShare {
 		return nil
@@ -216,23 +208,4 @@ func CheckRefused(p *config.Point, seed uint64) error {
 	return fmt.Errorf("%s refuses too many prompts for any rate to meet slo.miss_share = %g: %s; "+
 		"prefill.over_length=truncate cuts them, or take a trace of shorter prompts",
 		p.SystemLabel(), p.SLO.MissShare, t.short())
-}
-
-func tooLongOf(p *config.Point, known map[string][]length) (string, error) {
-	model, err := hw.LoadModel(p.Model)
-	if err != nil {
-		return "", err
-	}
-	key := fmt.Sprint(model.Counter(), p.Seed, p.Workload)
-	if known[key] == nil {
-		if known[key], err = lengthsOf(p.Workload, p.Seed, &model); err != nil {
-			return "", err
-		}
-	}
-	r, err := roomOf(p)
-	if err != nil {
-		return "", err
-	}
-	t := r.tooLong(known[key])
-	return t.short(), nil
 }

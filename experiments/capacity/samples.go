@@ -1,6 +1,8 @@
 package capacity
 
 import (
+	"fmt"
+
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -11,24 +13,26 @@ import (
 // drawn from an endless workload.
 const mostSampled, sampledRequests = 1_000_000, 10_000
 
-// samples holds the request lengths of a workload, by tokenizer, including turns of sessions.
+// samples caches the request lengths of workloads, including turns of sessions.
 type samples map[string][]length
 
-func (s samples) of(p *config.Point) ([]length, error) {
+// of returns the request lengths of a point. A generated workload is sampled unless whole is set.
+func (s samples) of(p *config.Point, whole bool) ([]length, error) {
 	model, err := hw.LoadModel(p.Model)
 	if err != nil {
 		return nil, err
 	}
-	if all, ok := s[model.Tokenizer]; ok {
-		return all, nil
-	}
 	w := p.Workload
-	if !w.FromFile() && w.Requests > 0 {
+	if !whole && !w.FromFile() && w.Requests > 0 {
 		w.Requests = sampledRequests
+	}
+	key := fmt.Sprint(model.Counter(), p.Seed, w)
+	if all, ok := s[key]; ok {
+		return all, nil
 	}
 	all, err := lengthsOf(w, p.Seed, &model)
 	if err == nil {
-		s[model.Tokenizer] = all
+		s[key] = all
 	}
 	return all, err
 }
