@@ -22,7 +22,7 @@ var tiers = [][]string{
 	{"internal/show"},
 	{"sim/des"},
 	{"sim/prefix"},
-	{"sim/kv", "sim/dsa", "sim/pattern"},
+	{"sim/memory", "sim/kv", "sim/dsa", "sim/pattern"},
 	{"sim/sched", "sim/score"},
 	{"sim"},
 	{"hw", "cuda", "traces"},

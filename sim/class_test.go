@@ -8,7 +8,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
-	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/memory"
 )
 
 // index gives a model latents and an indexer.
@@ -90,10 +90,10 @@ func TestWindowBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
 		block, kept := draw("block", 1, 16), draw("kept", 1, 9)
-		w := kv.Windows{Layers: int64(draw("windows", 1, 5)), Full: int64(draw("full", 0, 5)),
+		w := memory.Windows{Layers: int64(draw("windows", 1, 5)), Full: int64(draw("full", 0, 5)),
 			Blocks: int64(kept)}
 		total := int64(draw("total", 0, 2000))
-		b := kv.NewWindowBudget(total, block, 0, w)
+		b := memory.NewWindowBudget(total, block, 0, w)
 		tokens := draw("tokens", 1, 3000)
 		var want int64
 		for range w.Layers {

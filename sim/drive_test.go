@@ -6,7 +6,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/kv"
-	"github.com/sparseserve/sparseserve/sim/prefix"
+	"github.com/sparseserve/sparseserve/sim/memory"
 )
 
 // modelled returns the modelled device of a scenario.
@@ -78,7 +78,7 @@ func (c *scenario) config(t fatal, d sim.Device) sim.Config {
 	if c.addressed && c.seed%2 == 1 {
 	}
 	cfg.PrefixWorth = func(from, to, ssd int) bool { return (from+to+ssd)%2 == 0 }
-	if c.spec.PrefixCache.Eviction == prefix.Belady {
+	if c.spec.PrefixCache.Eviction == memory.Belady {
 		cfg.Future = func(yield func(sim.Arrival, error) bool) {
 			for _, a := range c.arrivals {
 				if !yield(a, nil) {

@@ -13,14 +13,14 @@ import (
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
-	"github.com/sparseserve/sparseserve/sim/prefix"
+	"github.com/sparseserve/sparseserve/sim/memory"
 )
 
 // fleet returns a fleet of the scenario's servers.
 func (c *scenario) fleet(t fatal, replicas int, router string) sim.FleetConfig {
 	gpu := profile(t, c.gpu)
-	if c.spec.PrefixCache.Eviction == prefix.Belady {
-		c.spec.PrefixCache.Eviction = prefix.LRU
+	if c.spec.PrefixCache.Eviction == memory.Belady {
+		c.spec.PrefixCache.Eviction = memory.LRU
 	}
 	return sim.FleetConfig{
 		Config: c.config(t, nil), Replicas: replicas, Router: router,

@@ -5,8 +5,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
-	"github.com/sparseserve/sparseserve/sim/kv"
-	"github.com/sparseserve/sparseserve/sim/prefix"
+	"github.com/sparseserve/sparseserve/sim/memory"
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
@@ -53,7 +52,7 @@ func (s *Spec) NoHot() string {
 // decoding request.
 type buffered struct {
 	resident
-	hot      *kv.Hot
+	hot      *memory.Hot
 	requests map[*sched.Request]*request
 	slots    int // candidates per buffer, without sinks and window
 	swaps
@@ -82,11 +81,11 @@ func newBuffered(s *Server, m resident) (*buffered, error) {
 		dram = min(dram, spec.Offload.HostPoolRatio*float64(m.HBMBytes))
 	}
 	b := &buffered{resident: m, requests: s.requests, slots: spec.HotBlocks() - m.sel.kept()}
-	b.hot = kv.NewHot(kv.HotConfig{DRAM: int64(dram), HBM: m.HBMBytes,
+	b.hot = memory.NewHot(memory.HotConfig{DRAM: int64(dram), HBM: m.HBMBytes,
 		BlockTokens: geo.BlockTokens, Block: m.block, Meta: geo.MetaBytes * int64(geo.Groups()),
 		Slots: int64(spec.HotBlocks()), Keep: spec.Offload.HotRelease == ReleaseShort,
 		Watermark: spec.Watermark})
-	b.memory = b.hot
+	b.allocator = b.hot
 	return b, nil
 }
 
@@ -215,7 +214,7 @@ func (b *buffered) check() error {
 }
 
 // grants yields the grants of all requests.
-func (b *buffered) grants(yield func(*prefix.Grant) bool) {
+func (b *buffered) grants(yield func(*memory.Grant) bool) {
 	for r := range b.requests {
 		if !yield(&r.Grant) {
 			return

@@ -5,7 +5,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
-	"github.com/sparseserve/sparseserve/sim/prefix"
+	"github.com/sparseserve/sparseserve/sim/memory"
 )
 
 // Tiers of the prefix cache below HBM, worked by hand.
@@ -34,7 +34,7 @@ func TestLoadBesideOthersByHand(t *testing.T) {
 				Content: holding(0, text(1, 8), text(3, 4))})
 		c.spec.PrefixCache.Mode = kind
 		c.spec.PrefixCache.Chunk, c.spec.PrefixCache.DRAMGiB, c.spec.PrefixCache.Eviction = 4, 1,
-			prefix.LRU
+			memory.LRU
 		c.spec.PrefixCache.Write, c.spec.PrefixCache.Load = sim.WriteThrough, sim.LoadAlways
 		c.spec.PrefixCache.Overlap = sim.OverlapRequest
 		got, o, _ := c.lives(t, nil)
@@ -62,7 +62,7 @@ func TestTreesWriteBackByHand(t *testing.T) {
 		sim.Arrival{At: 200 * ms, Prompt: 12, Output: 1, Content: holding(0, text(1, 12))})
 	c.spec.PrefixCache.Mode = sim.PrefixTree
 	c.spec.PrefixCache.Chunk, c.spec.PrefixCache.DRAMGiB, c.spec.PrefixCache.Eviction = 4, 1,
-		prefix.LRU
+		memory.LRU
 	c.spec.PrefixCache.Write, c.spec.PrefixCache.Load = sim.WriteBack, sim.LoadAlways
 	c.spec.PrefixCache.Overlap = sim.OverlapNone
 	_, o, _ := c.lives(t, nil)
@@ -89,7 +89,7 @@ func TestLandedLoadsMakeRoomByHand(t *testing.T) {
 		geo := c.model.Geometry(4)
 		c.spec.PrefixCache.Mode, c.spec.PrefixCache.SSDGiB = kind, 1
 		c.spec.PrefixCache.DRAMGiB = 2 * float64(geo.BlockBytes*int64(geo.Groups())) / (1 << 30)
-		c.spec.PrefixCache.Chunk, c.spec.PrefixCache.Eviction = 4, prefix.LRU
+		c.spec.PrefixCache.Chunk, c.spec.PrefixCache.Eviction = 4, memory.LRU
 		c.spec.PrefixCache.Write, c.spec.PrefixCache.Load = sim.WriteThrough, sim.LoadAlways
 		c.spec.PrefixCache.Overlap = sim.OverlapRequest
 		_, o, _ := c.lives(t, nil)
@@ -117,7 +117,7 @@ func TestHitsOfTwoTiersByHand(t *testing.T) {
 		geo := c.model.Geometry(4)
 		chunk := geo.BlockBytes * int64(geo.Groups())
 		c.spec.PrefixCache.Mode, c.spec.PrefixCache.Chunk, c.spec.PrefixCache.Eviction = kind, 4,
-			prefix.LRU
+			memory.LRU
 		c.spec.PrefixCache.DRAMGiB, c.spec.PrefixCache.SSDGiB = 5*float64(chunk)/(1<<30), 1
 		c.spec.PrefixCache.Write, c.spec.PrefixCache.Load = sim.WriteThrough, sim.LoadAlways
 		c.spec.PrefixCache.Overlap = sim.OverlapRequest
@@ -143,7 +143,7 @@ func TestSSDAloneHasNoDRAMTier(t *testing.T) {
 			sim.Arrival{At: 200 * ms, Prompt: 12, Output: 1, Content: holding(0, text(1, 12))})
 		c.spec.PrefixCache.Mode, c.spec.PrefixCache.Chunk, c.spec.PrefixCache.SSDGiB = sim.PrefixVLLM,
 			4, 1
-		c.spec.PrefixCache.Eviction, c.spec.PrefixCache.Write = prefix.LRU, sim.WriteThrough
+		c.spec.PrefixCache.Eviction, c.spec.PrefixCache.Write = memory.LRU, sim.WriteThrough
 		c.spec.PrefixCache.Load, c.spec.PrefixCache.Overlap = sim.LoadAlways, sim.OverlapRequest
 		c.cutoff = cutoff
 		_, o, _ := c.lives(t, nil)
@@ -165,7 +165,7 @@ func TestWhoRunsAloneGetsWhatOthersLoaded(t *testing.T) {
 			sim.Arrival{At: 200 * ms, Prompt: 12, Output: 8, Content: holding(0, text(3, 12))},
 			sim.Arrival{At: 201 * ms, Prompt: 12, Output: 1, Content: holding(0, text(1, 8))})
 		c.spec.PrefixCache.Mode, c.spec.PrefixCache.Chunk, c.spec.PrefixCache.DRAMGiB = kind, 4, 1
-		c.spec.PrefixCache.Eviction, c.spec.PrefixCache.Write = prefix.LRU, sim.WriteBack
+		c.spec.PrefixCache.Eviction, c.spec.PrefixCache.Write = memory.LRU, sim.WriteBack
 		c.spec.PrefixCache.Load, c.spec.PrefixCache.Overlap = sim.LoadAlways, sim.OverlapRequest
 		_, o, _ := c.lives(t, nil)
 		expect(t, kind+" requests", len(o.requests), 4)
@@ -185,7 +185,7 @@ func TestShortHitsAreComputed(t *testing.T) {
 				sim.Arrival{At: 500 * ms, Prompt: 12, Output: 1, Content: holding(0, text(1, 12))})
 			c.spec.PrefixCache.Mode, c.spec.PrefixCache.LoadTokens = kind, least
 			c.spec.PrefixCache.Chunk, c.spec.PrefixCache.DRAMGiB, c.spec.PrefixCache.Eviction = 4, 1,
-				prefix.LRU
+				memory.LRU
 			c.spec.PrefixCache.Write, c.spec.PrefixCache.Load = sim.WriteThrough, sim.LoadAlways
 			c.spec.PrefixCache.Overlap = sim.OverlapLayers
 			_, o, _ := c.lives(t, nil)
@@ -207,7 +207,7 @@ func TestPrefixesThatAreSaidToBeInDRAM(t *testing.T) {
 			sim.Arrival{At: 100 * ms, Prompt: 8, Output: 2, Cached: 6})
 		c.spec.PrefixCache.Mode = kind
 		c.spec.PrefixCache.Chunk, c.spec.PrefixCache.DRAMGiB, c.spec.PrefixCache.Eviction = 4, 1,
-			prefix.LRU
+			memory.LRU
 		c.spec.PrefixCache.Write, c.spec.PrefixCache.Load = sim.WriteThrough, sim.LoadAlways
 		c.spec.PrefixCache.Overlap = overlap
 		got, o, _ := c.lives(t, nil)

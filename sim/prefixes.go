@@ -5,8 +5,7 @@ import (
 	"iter"
 
 	"github.com/sparseserve/sparseserve/sim/des"
-	"github.com/sparseserve/sparseserve/sim/kv"
-	"github.com/sparseserve/sparseserve/sim/prefix"
+	"github.com/sparseserve/sparseserve/sim/memory"
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
@@ -88,10 +87,10 @@ type cached struct {
 
 // sharing is a memory that shares common prompt prefixes and may have tiers below it.
 type sharing interface {
-	memory
-	Check(tables iter.Seq[*prefix.Table]) error
+	allocator
+	Check(tables iter.Seq[*memory.Table]) error
 	Lost() (hbm, dram, ssd int64) // evicted blocks, and evicted chunks below
-	Read(*prefix.Table)           // adds a reader in the step that is prepared
+	Read(*memory.Table)           // adds a reader in the step that is prepared
 	Reread() (blocks int64)       // repeated reads of the step; called after all Read calls
 	Plan(now des.Time)
 	Writes() (dram, ssd int)
@@ -100,20 +99,20 @@ type sharing interface {
 }
 
 // newMemory returns KV memory of the given number of blocks.
-func (s *Server) newMemory(blocks int64) (memory, error) {
+func (s *Server) newMemory(blocks int64) (allocator, error) {
 	spec := &s.Spec
 	s.prefixes = declared{&s.Config}
 	if s.Model.WindowLayers > 0 {
 		if spec.CachesPrefixes() || spec.Offload.On || spec.Sparse() {
 			return nil, fmt.Errorf("sim: a model with windows has no prefix cache, offloading or selection")
 		}
-		w := kv.Windows{Layers: int64(s.Model.WindowLayers),
+		w := memory.Windows{Layers: int64(s.Model.WindowLayers),
 			Full:   int64(s.Model.Layers - s.Model.WindowLayers),
 			Blocks: int64(s.Geometry.Blocks(s.Model.BoundTokens) + 1)}
-		return kv.NewWindowBudget(blocks, s.Geometry.BlockTokens, spec.Watermark, w), nil
+		return memory.NewWindowBudget(blocks, s.Geometry.BlockTokens, spec.Watermark, w), nil
 	}
 	if !spec.CachesPrefixes() {
-		return kv.NewBudget(blocks, s.Geometry.BlockTokens, spec.Watermark), nil
+		return memory.NewBudget(blocks, s.Geometry.BlockTokens, spec.Watermark), nil
 	}
 	if why := spec.NoPrefixCache(); why != "" {
 		return nil, fmt.Errorf("sim: a prefix cache %s", why)
@@ -121,7 +120,7 @@ func (s *Server) newMemory(blocks int64) (memory, error) {
 	c := &cached{Config: &s.Config, requests: s.requests, schedule: s.schedule,
 		landing: map[int]*request{}, content: spec.PrefixTiers()}
 	s.prefixes = c
-	var lower *prefix.Lower
+	var lower *memory.Lower
 	if spec.PrefixTiers() {
 		var ok bool
 		if why := spec.NoPrefixTiers(); why != "" {
@@ -132,7 +131,7 @@ func (s *Server) newMemory(blocks int64) (memory, error) {
 				s.Device)
 		}
 		chunk := float64(s.chunkBytes())
-		lower = &prefix.Lower{
+		lower = &memory.Lower{
 			Chunk: spec.PrefixCache.Chunk / s.Geometry.BlockTokens, Eviction: spec.PrefixCache.Eviction,
 			DRAM: int64(spec.PrefixCache.DRAMGiB * (1 << 30) / chunk),
 			SSD:  int64(spec.PrefixCache.SSDGiB * (1 << 30) / chunk),
@@ -141,17 +140,17 @@ func (s *Server) newMemory(blocks int64) (memory, error) {
 		if spec.PrefixCache.Write == WriteSelective {
 			lower.Hits = spec.PrefixCache.WriteHits
 		}
-		if spec.PrefixCache.Eviction == prefix.Belady {
-			s.future = prefix.NewFuture(spec.PrefixCache.Chunk)
+		if spec.PrefixCache.Eviction == memory.Belady {
+			s.future = memory.NewFuture(spec.PrefixCache.Chunk)
 			lower.Future = s.future
 		}
 		lower.Worth = s.worth()
 	}
 	size := s.Geometry.BlockTokens
 	if spec.PrefixCache.Mode == PrefixTree {
-		c.memory = prefix.NewRadix(blocks, size, spec.Watermark, lower)
+		c.memory = memory.NewRadix(blocks, size, spec.Watermark, lower)
 	} else {
-		pool := prefix.NewPool(blocks, size, spec.Watermark, lower)
+		pool := memory.NewPool(blocks, size, spec.Watermark, lower)
 		pool.Late = spec.Offload.On // a block can be shared once it is saved
 		c.memory = pool
 	}
@@ -195,7 +194,7 @@ func (c *cached) arrive(r *request) {
 }
 
 func (c *cached) check() error {
-	tables := func(yield func(*prefix.Table) bool) {
+	tables := func(yield func(*memory.Table) bool) {
 		for _, r := range c.requests {
 			if !yield(&r.table) {
 				return

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/memory"
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
@@ -36,7 +37,7 @@ func (c *scenario) drawTiers(t *rapid.T) {
 	s.PrefixCache.Chunk = s.BlockTokens * n("chunk blocks", 1, 3)
 	s.PrefixCache.DRAMGiB = c.chunkGiB() * float64(max(0, n("chunks of dram", -5, 20)))
 	s.PrefixCache.SSDGiB = c.chunkGiB() * float64(max(0, n("chunks of ssd", -5, 40)))
-	s.PrefixCache.Eviction = pick("prefix eviction", prefix.Evictions())
+	s.PrefixCache.Eviction = pick("prefix eviction", memory.Evictions())
 	s.PrefixCache.Write, s.PrefixCache.WriteHits = pick("prefix write", sim.PrefixWrites()),
 		n("write hits", 1, 2)
 	s.PrefixCache.LoadTokens = n("least load", 0, 2*s.PrefixCache.Chunk)

@@ -4,7 +4,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
-	"github.com/sparseserve/sparseserve/sim/prefix"
+	"github.com/sparseserve/sparseserve/sim/memory"
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
@@ -15,7 +15,7 @@ type request struct {
 
 	seq     *kv.Seq      // nil without offloading, and while the request waits
 	keys    []uint64     // of its blocks in DRAM; set after it started, if known
-	table   prefix.Table // its blocks, with a prefix cache
+	table   memory.Table // its blocks, with a prefix cache
 	pinned  bool         // its chunked prefill holds HBM
 	buffers int64        // bytes of a running layer-segmented prefill
 

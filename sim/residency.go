@@ -4,14 +4,14 @@ import (
 	"fmt"
 
 	"github.com/sparseserve/sparseserve/sim/des"
-	"github.com/sparseserve/sparseserve/sim/prefix"
+	"github.com/sparseserve/sparseserve/sim/memory"
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
 // residency decides where the KV of requests is and what moves. A server has one: resident, with
 // all KV in HBM; tiered, where HBM is a cache over DRAM; or buffered, with a buffer a request.
 type residency interface {
-	memory
+	allocator
 	// refuse returns why a request that runs alone does not fit, or "". The first hit tokens of its
 	// prompt are cached.
 	refuse(prompt, output, hit int) string
@@ -48,8 +48,8 @@ type residency interface {
 	checkBatch() error
 }
 
-// memory grants KV memory to requests: in HBM, or in DRAM with offloading.
-type memory interface {
+// allocator grants KV memory to requests: in HBM, or in DRAM with offloading.
+type allocator interface {
 	sched.Memory
 	Fits(tokens int) bool
 	Used() int64 // blocks
@@ -66,10 +66,10 @@ func (s *Server) newResidency() (sched.Limit, error) {
 		capacity = int64(spec.DRAMGiB * (1 << 30))
 	}
 	var err error
-	if m.memory, err = s.newMemory(capacity / m.block); err != nil {
+	if m.allocator, err = s.newMemory(capacity / m.block); err != nil {
 		return nil, err
 	}
-	m.pool, _ = m.memory.(*prefix.Pool)
+	m.pool, _ = m.allocator.(*memory.Pool)
 	switch {
 	case spec.Hot():
 		m.port = s.newPath(nil)
@@ -111,11 +111,11 @@ func (c *Config) layerOfBlocks() int64 {
 // resident is memory with all KV in HBM: nothing moves.
 type resident struct {
 	*Config
-	memory
+	allocator
 	st    *stepState
 	sel   *selection
 	port  path
-	pool  *prefix.Pool // memory as a pool of shared blocks; nil otherwise
+	pool  *memory.Pool // memory as a pool of shared blocks; nil otherwise
 	block int64        // bytes of one block of memory
 }
 
@@ -139,7 +139,7 @@ func (m *resident) decodeBytes(context int) int64 {
 }
 
 func (m *resident) reach(r *Reach) {
-	b, ok := m.memory.(interface{ Enough() (int64, bool) })
+	b, ok := m.allocator.(interface{ Enough() (int64, bool) })
 	if !ok {
 		r.Short = true
 		return

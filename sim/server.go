@@ -2,7 +2,7 @@ package sim
 
 import (
 	"github.com/sparseserve/sparseserve/sim/des"
-	"github.com/sparseserve/sparseserve/sim/prefix"
+	"github.com/sparseserve/sparseserve/sim/memory"
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
@@ -17,7 +17,7 @@ type Server struct {
 	sched    *sched.Scheduler
 	memory   residency
 	prefixes prefixes
-	future   *prefix.Future // upcoming requests for Belady; nil otherwise
+	future   *memory.Future // upcoming requests for Belady; nil otherwise
 	rec      Recorder
 	metrics  *Metrics
 

@@ -11,8 +11,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/memory"
 	"github.com/sparseserve/sparseserve/sim/pattern"
-	"github.com/sparseserve/sparseserve/sim/prefix"
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
@@ -40,7 +40,7 @@ var specEnums = []struct {
 	{"prefill.over_length", []string{"truncate", "reject"}},
 	{"prefill.attention", PrefillAttentions()},
 	{"prefix_cache.mode", sim.PrefixCaches()},
-	{"prefix_cache.eviction", prefix.Evictions()},
+	{"prefix_cache.eviction", memory.Evictions()},
 	{"prefix_cache.write", sim.PrefixWrites()},
 	{"prefix_cache.load", sim.PrefixLoads()},
 	{"prefix_cache.overlap", sim.PrefixOverlaps()},

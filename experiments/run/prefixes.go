@@ -7,7 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
-	"github.com/sparseserve/sparseserve/sim/prefix"
+	"github.com/sparseserve/sparseserve/sim/memory"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -17,7 +17,7 @@ func (s *prepared) belowHBM() (err error) {
 	if !spec.PrefixTiers() {
 		return nil
 	}
-	if spec.PrefixCache.Eviction == prefix.Belady {
+	if spec.PrefixCache.Eviction == memory.Belady {
 		if err := s.foresee(); err != nil {
 			return err
 		}
@@ -37,7 +37,7 @@ func (s *prepared) belowHBM() (err error) {
 // foresee makes the server read the workload ahead of the run, for Belady's optimum.
 func (s *prepared) foresee() error {
 	refuse := func(why string) error {
-		return &config.KeyError{Key: "prefix_cache.eviction", Value: config.Show(prefix.Belady),
+		return &config.KeyError{Key: "prefix_cache.eviction", Value: config.Show(memory.Belady),
 			Reason: why + ": use lru, fifo, clock, sieve"}
 	}
 	switch {

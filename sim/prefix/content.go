@@ -31,18 +31,18 @@ func NewChain(pieces []Piece) Chain { return Chain{pieces: pieces, key: 1} }
 func (c *Chain) Key(tokens int) (uint64, bool) {
 	for len(c.pieces) > 0 && tokens > c.start+c.pieces[0].Tokens {
 		p := c.pieces[0]
-		c.key = mix(mix(c.key, p.ID), uint64(p.Tokens))
+		c.key = Mix(Mix(c.key, p.ID), uint64(p.Tokens))
 		c.start += p.Tokens
 		c.pieces = c.pieces[1:]
 	}
 	if len(c.pieces) == 0 {
 		return 0, false
 	}
-	return mix(mix(c.key, c.pieces[0].ID), uint64(tokens-c.start)), true
+	return Mix(Mix(c.key, c.pieces[0].ID), uint64(tokens-c.start)), true
 }
 
-// mix combines both values with one round of SplitMix64's finaliser (Steele et al., OOPSLA 2014).
-func mix(a, b uint64) uint64 {
+// Mix combines both values with one round of SplitMix64's finaliser (Steele et al., OOPSLA 2014).
+func Mix(a, b uint64) uint64 {
 	x := a*0x9e3779b97f4a7c15 + b
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb

@@ -1,10 +1,10 @@
 package prefix
 
-// index maps keys to places: open addressing with linear probing and without tombstones, so that of
+// Index maps keys to places: open addressing with linear probing and without tombstones, so that of
 // equal keys the first one inserted is found first. Keys are already hashes. A slot stores half of
 // the key, which also determines its home slot. Full keys are compared only if the halves match,
 // because tables of millions of keys exceed a core's caches.
-type index struct {
+type Index struct {
 	slots []slot
 	n     int
 }
@@ -17,16 +17,20 @@ func newSlot(key uint64, place int32) slot { return slot(key>>32<<32 | uint64(ui
 func (s slot) half() uint64 { return uint64(s >> 32) }
 func (s slot) place() int32 { return int32(uint32(s)) - 1 }
 
-func newIndex(places int) index {
+// NewIndex returns an index with room for the given number of places.
+func NewIndex(places int) Index {
 	size := 8
 	for size < 2*places {
 		size *= 2
 	}
-	return index{slots: make([]slot, size)}
+	return Index{slots: make([]slot, size)}
 }
 
-// find returns the first place with the key, or -1. keys lists the keys of all places.
-func (x *index) find(keys []uint64, key uint64) int32 {
+// Len returns the number of places.
+func (x *Index) Len() int { return x.n }
+
+// Find returns the first place with the key, or -1. keys lists the keys of all places.
+func (x *Index) Find(keys []uint64, key uint64) int32 {
 	mask, half := uint64(len(x.slots)-1), key>>32
 	for i := half & mask; ; i = (i + 1) & mask {
 		s := x.slots[i]
@@ -39,15 +43,15 @@ func (x *index) find(keys []uint64, key uint64) int32 {
 	}
 }
 
-// insert adds a place. Its key must be set.
-func (x *index) insert(keys []uint64, place int32) {
+// Insert adds a place. Its key must be set.
+func (x *Index) Insert(keys []uint64, place int32) {
 	if 2*(x.n+1) > len(x.slots) {
 		x.grow()
 	}
 	x.add(newSlot(keys[place], place))
 }
 
-func (x *index) add(s slot) {
+func (x *Index) add(s slot) {
 	mask := uint64(len(x.slots) - 1)
 	i := s.half() & mask
 	for x.slots[i] != 0 {
@@ -57,8 +61,8 @@ func (x *index) add(s slot) {
 	x.n++
 }
 
-// remove deletes a place. Its key must still be set.
-func (x *index) remove(keys []uint64, place int32) {
+// Remove deletes a place. Its key must still be set.
+func (x *Index) Remove(keys []uint64, place int32) {
 	mask, gone := uint64(len(x.slots)-1), newSlot(keys[place], place)
 	i := gone.half() & mask
 	for x.slots[i] != gone {
@@ -81,9 +85,9 @@ func (x *index) remove(keys []uint64, place int32) {
 
 // grow doubles the slots. It reinserts entries in order from an empty slot on, which keeps the
 // order of equal keys.
-func (x *index) grow() {
+func (x *Index) grow() {
 	old := x.slots
-	*x = index{slots: make([]slot, 2*len(old))}
+	*x = Index{slots: make([]slot, 2*len(old))}
 	start := 0
 	for old[start] != 0 {
 		start++

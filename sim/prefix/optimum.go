@@ -73,10 +73,10 @@ func (s *Stack) allUses() (uses []use, ends []int) {
 			if tokens <= 0 {
 				return
 			}
-			piece := mix(key, id)
-			key = mix(piece, uint64(tokens))
+			piece := Mix(key, id)
+			key = Mix(piece, uint64(tokens))
 			for offset := 0; offset < tokens; {
-				n := s.names.find(s.edges, edge(piece, offset))
+				n := s.names.Find(s.edges, edge(piece, offset))
 				r := &s.runs[n]
 				offset, end = offset+int(r.end-r.start), int(r.end)
 				first, last := int(r.start)/s.block, end/s.block

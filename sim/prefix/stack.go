@@ -21,7 +21,7 @@ type Stack struct {
 	block int      // tokens
 	runs  []run    // by number
 	free  []int32  // unused run numbers
-	names index    // runs by their edges
+	names Index    // runs by their edges
 	edges []uint64 // by run; 0: unnamed
 	slots fenwick  // blocks by slot
 	order []int32  // run by slot; gone: the run has moved to a later slot
@@ -71,7 +71,7 @@ type run struct {
 }
 
 // edge returns the name of the part of a piece that begins at an offset.
-func edge(piece uint64, offset int) uint64 { return mix(piece, uint64(offset)) }
+func edge(piece uint64, offset int) uint64 { return Mix(piece, uint64(offset)) }
 
 // hit is a group of prompt blocks that were contiguous in the stack, below above other blocks. Each
 // block counts 2^rate times.
@@ -86,7 +86,7 @@ func (h hit) least() int64 { return h.above + int64(h.blocks) }
 
 // NewStack returns an empty stack with block tokens per block.
 func NewStack(block int) *Stack {
-	return &Stack{block: block, names: newIndex(0), most: mostRuns}
+	return &Stack{block: block, names: NewIndex(0), most: mostRuns}
 }
 
 // walk is the position of one request in the tree.
@@ -115,7 +115,7 @@ func (s *Stack) Serve(c *Content, prompt, output int) (cached int) {
 			s.follow(&w, c.Answer, all-prompt)
 		}
 	}
-	if piece := mix(0, s.served); w.end < all && s.keeps(piece) { // unnamed content
+	if piece := Mix(0, s.served); w.end < all && s.keeps(piece) { // unnamed content
 		s.add(run{piece: piece, start: int32(w.end), end: int32(all)})
 	}
 	s.touch()
@@ -153,8 +153,8 @@ func (s *Stack) follow(w *walk, id uint64, tokens int) {
 	if tokens <= 0 {
 		return
 	}
-	piece, start := mix(w.key, id), w.end
-	w.key, w.end = mix(piece, uint64(tokens)), start+tokens
+	piece, start := Mix(w.key, id), w.end
+	w.key, w.end = Mix(piece, uint64(tokens)), start+tokens
 	named := int64(max(0, min(w.end/s.block, w.most)-start/s.block))
 	s.unseen += named
 	if !s.keeps(piece) {
@@ -163,7 +163,7 @@ func (s *Stack) follow(w *walk, id uint64, tokens int) {
 	s.unseen -= named << s.rate
 	for offset := 0; offset < tokens; {
 		e, left := edge(piece, offset), tokens-offset
-		n := s.names.find(s.edges, e)
+		n := s.names.Find(s.edges, e)
 		if n < 0 {
 			s.name(s.add(run{piece: piece, offset: int32(offset), start: int32(start + offset),
 				end: int32(w.end)}), e)
@@ -221,7 +221,7 @@ func (s *Stack) split(n int32, tokens int) (head int32) {
 	r.end, r.slot = r.start+int32(tokens), gone
 	head = s.number(r)
 	s.slots.add(int(s.runs[n].slot), -s.blocks(head))
-	s.names.remove(s.edges, n)
+	s.names.Remove(s.edges, n)
 	s.name(head, s.edges[n])
 	rest := &s.runs[n]
 	rest.offset, rest.start = rest.offset+int32(tokens), r.end
@@ -232,7 +232,7 @@ func (s *Stack) split(n int32, tokens int) (head int32) {
 // name adds a run to the index under its edge.
 func (s *Stack) name(n int32, edge uint64) {
 	s.edges[n] = edge
-	s.names.insert(s.edges, n)
+	s.names.Insert(s.edges, n)
 }
 
 // number stores a run and returns its number.
@@ -291,7 +291,7 @@ func (s *Stack) thin() {
 		}
 		s.stored -= s.blocks(n)
 		if s.edges[n] != 0 {
-			s.names.remove(s.edges, n)
+			s.names.Remove(s.edges, n)
 		}
 		s.free, s.order[i] = append(s.free, n), gone
 	}

@@ -5,7 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/memory"
 )
 
 // limit is Algorithm 1's input with a fixed need for each request.
@@ -74,7 +74,7 @@ func TestLaw4Law8RandomSchedules(t *testing.T) {
 			MaxRequests: rapid.IntRange(1, 8).Draw(t, "rmax"),
 			MaxTokens:   rapid.IntRange(1, 64).Draw(t, "tmax"),
 		}
-		memory := kv.NewBudget(int64(blocks), 4, 0.01)
+		memory := memory.NewBudget(int64(blocks), 4, 0.01)
 		cfg.Memory = memory
 		cfg.Planner = Planner{Mode: mode, Layers: layers, Chunk: cfg.MaxTokens,
 			MaxInject: rapid.Int64Range(1, 200).Draw(t, "inject")}

@@ -3,7 +3,7 @@ package sched_test
 import (
 	"fmt"
 
-	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/memory"
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
@@ -12,7 +12,7 @@ func ExampleScheduler() {
 	s, err := sched.New(sched.Config{
 		Base: "vllm", MaxRequests: 8, MaxTokens: 100,
 		Planner: sched.Planner{Mode: "chunked", Layers: 32, Chunk: 100},
-		Memory:  kv.NewBudget(1000, 16, 0.01),
+		Memory:  memory.NewBudget(1000, 16, 0.01),
 	})
 	if err != nil {
 		fmt.Println(err)

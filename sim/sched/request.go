@@ -1,6 +1,6 @@
 package sched
 
-import "github.com/sparseserve/sparseserve/sim/prefix"
+import "github.com/sparseserve/sparseserve/sim/memory"
 
 // Request is the scheduler's view of one request.
 type Request struct {
@@ -21,7 +21,7 @@ type Request struct {
 	// Lost is the number of tokens that had KV at the request's last preemption.
 	Lost int
 
-	Grant prefix.Grant
+	Grant memory.Grant
 
 	running bool
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/memory"
 )
 
 // rig drives a scheduler without a device: every step takes no time.
@@ -72,7 +72,7 @@ func chunked(base string, tokens, blocks int) Config {
 	return Config{
 		Base: base, MaxRequests: 256, MaxTokens: tokens,
 		Planner: Planner{Mode: "chunked", Layers: 3, Chunk: tokens},
-		Memory:  kv.NewBudget(int64(blocks), 4, 0.01),
+		Memory:  memory.NewBudget(int64(blocks), 4, 0.01),
 	}
 }
 

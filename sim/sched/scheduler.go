@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sparseserve/sparseserve/sim/prefix"
+	"github.com/sparseserve/sparseserve/sim/memory"
 )
 
 // Batch is the set of requests that run in one iteration.
@@ -40,26 +40,26 @@ type candidate struct {
 
 func (c *candidate) decode() bool { return c.seg.Req == nil }
 
-// Memory grants memory for the KV of requests. kv.Budget counts blocks; prefix.Pool also shares
+// Memory grants memory for the KV of requests. memory.Budget counts blocks; memory.Pool also shares
 // the blocks of common prompt prefixes.
 type Memory interface {
 	// Match returns the number of cached first tokens of a prefill that has not begun, less than
 	// target. The next Admit or Grow uses this match.
-	Match(g *prefix.Grant, target int) int
+	Match(g *memory.Grant, target int) int
 	// Fetch reports whether the matched prefix must be loaded before the prefill begins, and
 	// allocates memory for it. ok is false without enough memory. Landed signals the end of the load.
-	Fetch(g *prefix.Grant) (loads, ok bool)
-	Landed(g *prefix.Grant)
+	Fetch(g *memory.Grant) (loads, ok bool)
+	Landed(g *memory.Grant)
 	// Admit allocates memory for the given tokens and keeps some memory free. Grow extends a
 	// grant and may use all memory. The planned step computes the first now tokens in Admit, and
 	// all tokens in Grow.
-	Admit(g *prefix.Grant, tokens, now int) bool
-	Grow(g *prefix.Grant, tokens int) bool
+	Admit(g *memory.Grant, tokens, now int) bool
+	Grow(g *memory.Grant, tokens int) bool
 	// Room reports whether Grow to tokens would succeed now. It allocates nothing.
-	Room(g *prefix.Grant, tokens int) bool
+	Room(g *memory.Grant, tokens int) bool
 	// Release frees a grant. ended is true if the request has ended, and false if it will prefill
 	// again.
-	Release(g *prefix.Grant, ended bool)
+	Release(g *memory.Grant, ended bool)
 }
 
 // Config describes a scheduler.

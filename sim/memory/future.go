@@ -1,6 +1,10 @@
-package prefix
+package memory
 
-import "math"
+import (
+	"math"
+
+	"github.com/sparseserve/sparseserve/sim/prefix"
+)
 
 // Future lists the chunks of upcoming prompts in order of arrival. The next use of a chunk is the
 // first request that contains it and has not begun its prefill.
@@ -24,7 +28,7 @@ func NewFuture(chunk int) *Future {
 
 // Add adds the next request; numbers start at 1. A prompt truncated to prompt tokens shares only
 // the part that Table.Reset keeps. A prompt of 0 tokens has no uses.
-func (f *Future) Add(content *Content, given, prompt int) {
+func (f *Future) Add(content *prefix.Content, given, prompt int) {
 	if content != nil {
 		var t Table
 		t.Reset(content, given, prompt, 1, 0)
@@ -104,8 +108,8 @@ func (l *Lower) begins(number uint64) {
 
 // refuses reports whether a tier with Belady's eviction would evict the chunk first.
 func (t *tier) refuses(key uint64) bool {
-	return t.future != nil && t.capacity > 0 && t.index.n == t.capacity &&
-		t.index.find(t.keys, key) < 1 && t.future.due(key) >= t.due[t.heap.Top()]
+	return t.future != nil && t.capacity > 0 && t.index.Len() == t.capacity &&
+		t.index.Find(t.keys, key) < 1 && t.future.due(key) >= t.due[t.heap.Top()]
 }
 
 // date updates the place of a new or replaced chunk in the heap, furthest next use first.
@@ -125,7 +129,7 @@ func (t *tier) date(i int32) {
 
 // redate updates a chunk's heap entry if the chunk is present.
 func (t *tier) redate(key uint64) {
-	if i := t.index.find(t.keys, key); i > 0 {
+	if i := t.index.Find(t.keys, key); i > 0 {
 		t.date(i)
 	}
 }

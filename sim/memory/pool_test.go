@@ -1,12 +1,13 @@
-package prefix
+package memory
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
 // naive is a Pool that writes its texts out and searches for everything.
@@ -135,9 +136,9 @@ func TestPoolIsTheNaiveOne(t *testing.T) {
 // drawPair draws a request whose prompt has few texts, one possibly cut.
 func drawPair(t *rapid.T, own uint64) *pair {
 	n := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
-	content, p := &Content{}, &pair{}
+	content, p := &prefix.Content{}, &pair{}
 	for range n("pieces", 0, 3) {
-		piece := Piece{uint64(n("text", 1, 2)), n("length", 1, 9)}
+		piece := prefix.Piece{ID: uint64(n("text", 1, 2)), Tokens: n("length", 1, 9)}
 		content.Prompt = append(content.Prompt, piece)
 		p.naive.text = append(p.naive.text, letters(int(piece.ID), piece.Tokens)...)
 	}
@@ -196,34 +197,4 @@ func act(t *rapid.T, pool *Pool, ref *naive, p *pair, what int) {
 	if got {
 		p.tokens = more
 	}
-}
-
-// An index of few and of many equal keys finds the one that entered first.
-func TestIndexKeepsTheOrderOfEqualKeys(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		keys := make([]uint64, 60)
-		x := newIndex(1)
-		var in []int32
-		for range rapid.IntRange(1, 100).Draw(t, "steps") {
-			place := int32(rapid.IntRange(0, len(keys)-1).Draw(t, "place"))
-			if i := slices.Index(in, place); i >= 0 {
-				x.remove(keys, place)
-				in = slices.Delete(in, i, i+1)
-				keys[place] = 0
-			} else {
-				keys[place] = uint64(rapid.IntRange(1, 20).Draw(t, "key"))
-				x.insert(keys, place)
-				in = append(in, place)
-			}
-			for key := range uint64(21) {
-				want := int32(-1)
-				if i := slices.IndexFunc(in, func(p int32) bool { return keys[p] == key && key > 0 }); i >= 0 {
-					want = in[i]
-				}
-				if got := x.find(keys, key); key > 0 && got != want {
-					t.Fatal(fmt.Sprintf("key %d is found at %d, want %d", key, got, want))
-				}
-			}
-		}
-	})
 }

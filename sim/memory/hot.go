@@ -1,10 +1,8 @@
-package kv
+package memory
 
 import (
 	"fmt"
 	"slices"
-
-	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
 // Hot is memory with hot buffers (HiSparse). DRAM holds the KV of all tokens. For each decoding
@@ -16,8 +14,8 @@ type Hot struct {
 	*Budget // of DRAM
 
 	cfg  HotConfig
-	used int64           // bytes of HBM
-	kept []*prefix.Grant // with Keep, settled grants in order of settling
+	used int64    // bytes of HBM
+	kept []*Grant // with Keep, settled grants in order of settling
 }
 
 // HotConfig sizes a Hot.
@@ -48,20 +46,20 @@ func (h *Hot) bytes(blocks, hot int64) int64 { return blocks*h.cfg.Meta + hot*h.
 func (h *Hot) HBM() (used, total int64) { return h.used, h.cfg.HBM }
 
 // Admit grants both tiers for the given tokens if DRAM's watermark remains free.
-func (h *Hot) Admit(g *prefix.Grant, tokens, now int) bool {
+func (h *Hot) Admit(g *Grant, tokens, now int) bool {
 	before := g.Blocks
 	return h.Budget.Admit(g, tokens, now) && h.hold(g, before)
 }
 
 // Grow extends a grant in both tiers.
-func (h *Hot) Grow(g *prefix.Grant, tokens int) bool {
+func (h *Hot) Grow(g *Grant, tokens int) bool {
 	before := g.Blocks
 	return h.Budget.Grow(g, tokens) && h.hold(g, before)
 }
 
 // Room reports whether both tiers have room to extend a grant to the given tokens. With Keep
 // HBM is no limit, because its blocks can be reclaimed.
-func (h *Hot) Room(g *prefix.Grant, tokens int) bool {
+func (h *Hot) Room(g *Grant, tokens int) bool {
 	grown := *g
 	grown.Blocks = h.blocks(tokens)
 	need := h.bytes(grown.Blocks-g.Blocks, h.wants(&grown)-g.Hot)
@@ -70,7 +68,7 @@ func (h *Hot) Room(g *prefix.Grant, tokens int) bool {
 
 // hold allocates HBM for a grant that grew from before blocks. On failure it returns the new
 // DRAM blocks.
-func (h *Hot) hold(g *prefix.Grant, before int64) bool {
+func (h *Hot) hold(g *Grant, before int64) bool {
 	for {
 		hot := h.wants(g)
 		need := h.bytes(g.Blocks-before, hot-g.Hot)
@@ -94,7 +92,7 @@ func (h *Hot) hold(g *prefix.Grant, before int64) bool {
 
 // arrives keeps the cached blocks of a new grant in DRAM if this saves HBM, and reports whether
 // it did. It applies once per grant. With Keep cached blocks enter HBM only if there is room.
-func (h *Hot) arrives(g *prefix.Grant) bool {
+func (h *Hot) arrives(g *Grant) bool {
 	cached := min(g.Blocks, int64(g.Cached/h.cfg.BlockTokens))
 	if !h.cfg.Keep || g.Gone > 0 || cached <= h.cfg.Slots {
 		return false
@@ -106,7 +104,7 @@ func (h *Hot) arrives(g *prefix.Grant) bool {
 // wants returns the number of a grant's blocks in HBM: its buffer, or all blocks that it
 // computes. Cached blocks are in DRAM and are read through a buffer. With Keep they also enter
 // HBM if there is room.
-func (h *Hot) wants(g *prefix.Grant) int64 {
+func (h *Hot) wants(g *Grant) int64 {
 	cached := int64(g.Cached / h.cfg.BlockTokens)
 	switch {
 	case g.Settled && !g.Kept:
@@ -120,14 +118,14 @@ func (h *Hot) wants(g *prefix.Grant) int64 {
 }
 
 // shrink frees the HBM blocks of a grant beyond wants.
-func (h *Hot) shrink(g *prefix.Grant) {
+func (h *Hot) shrink(g *Grant) {
 	hot := min(g.Hot, h.wants(g))
 	h.used -= h.bytes(0, g.Hot-hot)
 	g.Hot = hot
 }
 
 // Settle ends a grant's prefill.
-func (h *Hot) Settle(g *prefix.Grant) {
+func (h *Hot) Settle(g *Grant) {
 	g.Settled = true
 	if h.cfg.Keep {
 		g.Kept = true
@@ -138,11 +136,11 @@ func (h *Hot) Settle(g *prefix.Grant) {
 }
 
 // Buffered reports whether a decoding grant looks its selection up in a buffer.
-func (h *Hot) Buffered(g *prefix.Grant) bool { return !g.Kept || g.Gone > 0 }
+func (h *Hot) Buffered(g *Grant) bool { return !g.Kept || g.Gone > 0 }
 
 // Eighths returns the share of a grant's context that its buffer serves, from the first block
 // on, rounded up to eighths.
-func (h *Hot) Eighths(g *prefix.Grant) int {
+func (h *Hot) Eighths(g *Grant) int {
 	if !g.Kept {
 		return 8
 	}
@@ -150,10 +148,10 @@ func (h *Hot) Eighths(g *prefix.Grant) int {
 }
 
 // Whole reports whether all KV of a grant is in HBM.
-func (h *Hot) Whole(g *prefix.Grant) bool { return g.Hot == g.Blocks }
+func (h *Hot) Whole(g *Grant) bool { return g.Hot == g.Blocks }
 
 // Release frees a grant in both tiers.
-func (h *Hot) Release(g *prefix.Grant, ended bool) {
+func (h *Hot) Release(g *Grant, ended bool) {
 	if i := slices.Index(h.kept, g); i >= 0 {
 		h.kept = slices.Delete(h.kept, i, i+1)
 	}
@@ -163,7 +161,7 @@ func (h *Hot) Release(g *prefix.Grant, ended bool) {
 }
 
 // Check verifies that the used blocks and bytes equal the sum over grants, within both tiers.
-func (h *Hot) Check(grants func(yield func(*prefix.Grant) bool)) error {
+func (h *Hot) Check(grants func(yield func(*Grant) bool)) error {
 	var blocks, bytes int64
 	var err error
 	for g := range grants {

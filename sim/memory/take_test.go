@@ -1,6 +1,10 @@
-package prefix
+package memory
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/sparseserve/sparseserve/sim/prefix"
+)
 
 // A hit has its chunk written to DRAM with room for one, where the request finds the chunk that
 // follows: that is loaded before it loses its place, in a pool as in a tree.
@@ -17,25 +21,25 @@ func TestHitsLoadBeforeTheyWrite(t *testing.T) {
 		if tree {
 			m = NewRadix(8, size, 0, l)
 		}
-		serve := func(own uint64, cached int, pieces ...Piece) {
+		serve := func(own uint64, cached int, pieces ...prefix.Piece) {
 			g := &Grant{Table: &Table{}}
-			g.Table.Reset(&Content{Prompt: pieces}, tokens, tokens, 1, own)
+			g.Table.Reset(&prefix.Content{Prompt: pieces}, tokens, tokens, 1, own)
 			got := m.Match(g, tokens)
 			if !m.Admit(g, tokens, tokens) || got != cached {
 				t.Errorf("tree %v: request %d has %d tokens, want %d", tree, own, got, cached)
 			}
 			m.Release(g, true)
 		}
-		serve(1, 0, Piece{7, size})
-		whole := Piece{7, tokens}
-		chain := NewChain([]Piece{whole})
+		serve(1, 0, prefix.Piece{ID: 7, Tokens: size})
+		whole := prefix.Piece{ID: 7, Tokens: tokens}
+		chain := prefix.NewChain([]prefix.Piece{whole})
 		first, _ := chain.Key(size)
 		second, _ := chain.Key(2 * size)
 		l.dram.put(second, 0)
 		serve(2, 2*size, whole)
-		if l.dram.evicted != 1 || l.dram.index.find(l.dram.keys, first) < 1 {
+		if l.dram.evicted != 1 || l.dram.index.Find(l.dram.keys, first) < 1 {
 			t.Errorf("tree %v: %d chunks lost their places, want the loaded one; the hit's is there: %v",
-				tree, l.dram.evicted, l.dram.index.find(l.dram.keys, first) > 0)
+				tree, l.dram.evicted, l.dram.index.Find(l.dram.keys, first) > 0)
 		}
 	}
 }

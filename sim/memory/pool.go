@@ -1,9 +1,11 @@
-package prefix
+package memory
 
 import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
 // Pool is the HBM block pool with automatic prefix caching as in vLLM V1:
@@ -28,8 +30,8 @@ type Pool struct {
 	refused     bool // an allocation was refused at least once
 	refs        []int32
 	keys        []uint64 // by block; 0: no content
-	next, prev  []int32  // queue links; the last element holds head and tail
-	index       index
+	queue       ring     // free blocks; its last place holds the ends
+	index       prefix.Index
 	version     uint64 // version of keys
 	below[int32]
 
@@ -51,11 +53,11 @@ func NewPool(total int64, blockTokens int, watermark float64, lower *Lower) *Poo
 	p := &Pool{
 		blockTokens: blockTokens, watermark: int(watermark * float64(total)), free: n, least: n,
 		refs: make([]int32, n), keys: make([]uint64, n),
-		next: make([]int32, n+1), prev: make([]int32, n+1), index: newIndex(n), version: 1,
+		queue: ring{make([]int32, n+1), make([]int32, n+1)}, index: prefix.NewIndex(n), version: 1,
 		below: newBelow[int32](lower, total),
 	}
-	for i := range p.next {
-		p.next[i], p.prev[i] = int32((i+1)%(n+1)), int32((i+n)%(n+1))
+	for i := range n + 1 {
+		p.queue.next[i], p.queue.prev[i] = int32((i+1)%(n+1)), int32((i+n)%(n+1))
 	}
 	return p
 }
@@ -81,13 +83,13 @@ func (p *Pool) Match(g *Grant, target int) int {
 	}
 	if t.at != p.version {
 		t.match, t.at = t.match[:0], p.version
-		chain := NewChain(t.pieces)
+		chain := prefix.NewChain(t.pieces)
 		for n := p.blockTokens; n < target; n += p.blockTokens {
 			key, ok := chain.Key(n)
 			if !ok {
 				break
 			}
-			b := p.index.find(p.keys, key)
+			b := p.index.Find(p.keys, key)
 			if b < 0 {
 				break
 			}
@@ -150,12 +152,8 @@ func (p *Pool) Room(g *Grant, tokens int) bool {
 // Enough returns a pool size that would have sufficed so far if no request hit another's KV. ok is
 // false if an allocation was refused.
 func (p *Pool) Enough() (total int64, ok bool) {
-	keep := float64(p.watermark+1) / float64(len(p.refs)) // share kept free, rounded up
-	total = int64(len(p.refs))
-	if n := math.Ceil(float64(len(p.refs)-p.least+1) / (1 - keep)); keep < 1 && n < float64(total) {
-		total = int64(n)
-	}
-	return total, !p.refused
+	n := int64(len(p.refs))
+	return enough(n, n-int64(p.least), int64(p.watermark)), !p.refused
 }
 
 // idle counts the matched blocks that no request holds.
@@ -225,7 +223,7 @@ func (p *Pool) begin(t *Table, tokens, keep int) bool {
 	t.blocks, t.full = append(t.blocks, t.match...), len(t.match)
 	t.match = t.match[:0]
 	t.at = 0
-	t.chain = NewChain(t.pieces)
+	t.chain = prefix.NewChain(t.pieces)
 	return true
 }
 
@@ -235,7 +233,7 @@ func (p *Pool) enter(t *Table) {
 	t.full++
 	if key, ok := t.chain.Key(t.full * p.blockTokens); ok {
 		p.keys[b] = key
-		p.index.insert(p.keys, b)
+		p.index.Insert(p.keys, b)
 		p.version++
 		if l := p.lower; l != nil {
 			p.hits[b] = 0
@@ -273,11 +271,11 @@ func (p *Pool) keep(blocks []int32) {
 
 // take allocates the block at the head of the queue and evicts its content.
 func (p *Pool) take() int32 {
-	b := p.next[len(p.refs)]
+	b := p.queue.next[len(p.refs)]
 	p.unlink(b)
 	p.refs[b] = 1
 	if p.keys[b] != 0 {
-		p.index.remove(p.keys, b)
+		p.index.Remove(p.keys, b)
 		if p.lower != nil && p.lower.Back && p.ends[b] {
 			p.lower.write(p.keys[b])
 		}
@@ -334,21 +332,18 @@ func (p *Pool) giveUp(b int32) {
 		p.link(b)
 	}
 	if p.refs[b] < 0 {
-		panic(fmt.Sprintf("prefix: block %d freed by more than hold it", b))
+		panic(fmt.Sprintf("memory: block %d freed by more than hold it", b))
 	}
 }
 
 func (p *Pool) unlink(b int32) {
-	next, prev := p.next[b], p.prev[b]
-	p.next[prev], p.prev[next] = next, prev
+	p.queue.unlink(b)
 	p.free--
 	p.least = min(p.least, p.free)
 }
 
 // link appends a block to the queue.
 func (p *Pool) link(b int32) {
-	end := int32(len(p.refs))
-	last := p.prev[end]
-	p.next[last], p.prev[b], p.next[b], p.prev[end] = b, last, end, b
+	p.queue.append(int32(len(p.refs)), b)
 	p.free++
 }

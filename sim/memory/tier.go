@@ -1,6 +1,9 @@
-package prefix
+package memory
 
-import "github.com/sparseserve/sparseserve/sim/des"
+import (
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/prefix"
+)
 
 // Eviction policies of a tier.
 const (
@@ -25,10 +28,9 @@ type tier struct {
 	keys     []uint64
 	ready    []des.Time // time when the chunk's write ends
 	used     []bool     // used since it entered or since the hand passed
-	next     []int32    // list links; element 0 holds the list's ends
-	prev     []int32
-	hand     int32 // hand of SIEVE; 0: at the oldest chunk
-	index    index
+	ring                // of places; place 0 is the end
+	hand     int32      // hand of SIEVE; 0: at the oldest chunk
+	index    prefix.Index
 	evicted  int64
 	last     uint64 // key of the last evicted chunk
 
@@ -40,8 +42,8 @@ type tier struct {
 
 // newTier returns an empty tier. Place 0 holds no chunk.
 func newTier(capacity int64, order string) *tier {
-	t := &tier{order: order, capacity: int(capacity), index: newIndex(4), keys: make([]uint64, 1),
-		ready: make([]des.Time, 1), used: make([]bool, 1), next: make([]int32, 1), prev: make([]int32, 1)}
+	t := &tier{order: order, capacity: int(capacity), index: prefix.NewIndex(4), keys: make([]uint64, 1),
+		ready: make([]des.Time, 1), used: make([]bool, 1), ring: ring{make([]int32, 1), make([]int32, 1)}}
 	t.heap.Before = func(a, b int32) bool { return t.due[a] > t.due[b] }
 	t.heap.Moved = func(i int32, at int) { t.at[i] = int32(at) }
 	return t
@@ -49,7 +51,7 @@ func newTier(capacity int64, order string) *tier {
 
 // has returns the place of a chunk whose write has ended by now, or 0.
 func (t *tier) has(key uint64, now des.Time) int32 {
-	if i := t.index.find(t.keys, key); i > 0 && t.ready[i] <= now {
+	if i := t.index.Find(t.keys, key); i > 0 && t.ready[i] <= now {
 		return i
 	}
 	return 0
@@ -59,7 +61,7 @@ func (t *tier) has(key uint64, now des.Time) int32 {
 func (t *tier) use(i int32) {
 	if t.order == LRU {
 		t.unlink(i)
-		t.link(i)
+		t.append(0, i)
 	}
 	t.used[i] = true
 }
@@ -67,14 +69,14 @@ func (t *tier) use(i int32) {
 // put adds a chunk whose write ends at the given time, unless it is present or refused. It reports
 // whether another chunk was evicted.
 func (t *tier) put(key uint64, ready des.Time) (evicts bool) {
-	if t.capacity == 0 || t.index.find(t.keys, key) > 0 || t.refuses(key) {
+	if t.capacity == 0 || t.index.Find(t.keys, key) > 0 || t.refuses(key) {
 		return false
 	}
 	var i int32
-	if evicts = t.index.n == t.capacity; evicts {
+	if evicts = t.index.Len() == t.capacity; evicts {
 		i = t.victim()
 		t.last = t.keys[i]
-		t.index.remove(t.keys, i)
+		t.index.Remove(t.keys, i)
 		t.unlink(i)
 		t.evicted++
 	} else {
@@ -83,8 +85,8 @@ func (t *tier) put(key uint64, ready des.Time) (evicts bool) {
 		t.next, t.prev = append(t.next, 0), append(t.prev, 0)
 	}
 	t.keys[i], t.ready[i], t.used[i] = key, ready, false
-	t.index.insert(t.keys, i)
-	t.link(i)
+	t.index.Insert(t.keys, i)
+	t.append(0, i)
 	t.date(i)
 	return evicts
 }
@@ -96,7 +98,7 @@ func (t *tier) victim() int32 {
 		for i := t.next[0]; t.used[i]; i = t.next[0] {
 			t.used[i] = false
 			t.unlink(i)
-			t.link(i)
+			t.append(0, i)
 		}
 	case Belady:
 		return t.heap.Top()
@@ -116,15 +118,4 @@ func (t *tier) victim() int32 {
 		return i
 	}
 	return t.next[0]
-}
-
-func (t *tier) unlink(i int32) {
-	next, prev := t.next[i], t.prev[i]
-	t.next[prev], t.prev[next] = next, prev
-}
-
-// link appends a chunk to the list as the youngest.
-func (t *tier) link(i int32) {
-	last := t.prev[0]
-	t.next[last], t.prev[i], t.next[i], t.prev[0] = i, last, 0, i
 }

@@ -1,4 +1,4 @@
-package prefix
+package memory
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package prefix
+package memory
 
 import (
 	"slices"
@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
 // listed is a tier that keeps its chunks in a slice, oldest first.
@@ -122,7 +123,9 @@ func lowerTiersByHand(t *testing.T, open func(*Lower) tiered) {
 	} {
 		p := open(&Lower{Chunk: 2, DRAM: c.dram, SSD: c.ssd, Eviction: LRU, Back: c.back, Hits: c.hits})
 		at := des.Time(0)
-		serve := func(text uint64) Load { return serves(t, p, at, 100, Piece{text, 8}) }
+		serve := func(text uint64) Load {
+			return serves(t, p, at, 100, prefix.Piece{ID: text, Tokens: 8})
+		}
 		written, spilled := 0, 0
 		for text := range uint64(3) {
 			serve(text + 1)
@@ -151,7 +154,7 @@ func TestLoadsContinueWithinAChunk(t *testing.T) {
 	} {
 		p := NewPool(4, 2, 0, l)
 		var got Load
-		for i, text := range []Piece{{1, 8}, {2, 6}, {1, 8}} {
+		for i, text := range []prefix.Piece{{ID: 1, Tokens: 8}, {ID: 2, Tokens: 6}, {ID: 1, Tokens: 8}} {
 			got = serves(t, p, des.Time(5*i), uint64(100+i), text)
 			p.Written(des.Time(5*i+5), des.Time(5*i+5))
 		}
@@ -198,7 +201,7 @@ func TestLoadsFromSSDStayInDRAM(t *testing.T) {
 		}
 		for i, want := range c.all {
 			got := served{text: want.text}
-			got.load = serves(t, p, des.Time(5*i), uint64(100+i), Piece{want.text, 8})
+			got.load = serves(t, p, des.Time(5*i), uint64(100+i), prefix.Piece{ID: want.text, Tokens: 8})
 			got.dram, got.ssd = p.Writes()
 			if got != want {
 				t.Errorf("%s: %+v, want %+v", c.name, got, want)
@@ -209,17 +212,17 @@ func TestLoadsFromSSDStayInDRAM(t *testing.T) {
 }
 
 // serves serves a request of a text and one token more, and returns what it loads.
-func serves(t *testing.T, p tiered, at des.Time, own uint64, text Piece) Load {
+func serves(t *testing.T, p tiered, at des.Time, own uint64, text prefix.Piece) Load {
 	t.Helper()
 	return servesUpTo(t, p, at, own, text, text.Tokens+1)
 }
 
 // servesUpTo serves a text whose hits end before a token, the target.
-func servesUpTo(t *testing.T, p tiered, at des.Time, own uint64, text Piece, target int) Load {
+func servesUpTo(t *testing.T, p tiered, at des.Time, own uint64, text prefix.Piece, target int) Load {
 	t.Helper()
 	var tb Table
 	g := Grant{Table: &tb}
-	tb.Reset(&Content{Prompt: []Piece{text}}, target, target, 1, own)
+	tb.Reset(&prefix.Content{Prompt: []prefix.Piece{text}}, target, target, 1, own)
 	p.Plan(at)
 	p.Match(&g, target)
 	load := tb.load
@@ -242,7 +245,7 @@ func TestChunksAreWrittenAtOneOfTheirHits(t *testing.T) {
 			text    uint64
 			written int // chunks
 		}{{1, 0}, {2, 0}, {1, 0}, {1, 1}, {2, 0}, {2, 1}, {1, 0}, {2, 0}, {1, 0}} {
-			serves(t, p, des.Time(5*i), uint64(100+i), Piece{c.text, 2})
+			serves(t, p, des.Time(5*i), uint64(100+i), prefix.Piece{ID: c.text, Tokens: 2})
 			if dram, _ := p.Writes(); dram != c.written {
 				t.Errorf("%s: %d chunks written when text %d comes as request %d, want %d", name, dram,
 					c.text, i+1, c.written)
@@ -264,7 +267,7 @@ func TestChunksAreWrittenToSSDOnce(t *testing.T) {
 			text uint64
 			ssd  int // chunks
 		}{{1, 1}, {2, 1}, {1, 0}, {2, 0}, {3, 1}} {
-			load := servesUpTo(t, p, des.Time(5*i), uint64(100+i), Piece{c.text, 2}, 2)
+			load := servesUpTo(t, p, des.Time(5*i), uint64(100+i), prefix.Piece{ID: c.text, Tokens: 2}, 2)
 			if dram, ssd := p.Writes(); dram != 1 || ssd != c.ssd || load != (Load{}) {
 				t.Errorf("%s: %d and %d chunks written when text %d comes as request %d, want 1 and %d; "+
 					"%+v is loaded", name, dram, ssd, c.text, i+1, c.ssd, load)

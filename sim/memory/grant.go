@@ -1,4 +1,6 @@
-package prefix
+package memory
+
+import "github.com/sparseserve/sparseserve/sim/prefix"
 
 // Grant is the KV memory that one request holds. Its zero value holds nothing.
 type Grant struct {
@@ -16,10 +18,10 @@ type Grant struct {
 // holds BlockTokens tokens in all layers.
 type Table struct {
 	own    uint64 // number of its request
-	pieces []Piece
-	blocks []int32 // in text order
-	full   int     // number of leading blocks in the index
-	chain  Chain   // chain of pieces, at the first token not in the index
+	pieces []prefix.Piece
+	blocks []int32      // in text order
+	full   int          // number of leading blocks in the index
+	chain  prefix.Chain // chain of pieces, at the first token not in the index
 
 	written int   // leading blocks up to the last one written below HBM
 	saving  int   // leading blocks in DRAM or being saved, with offloading
@@ -43,13 +45,13 @@ type Table struct {
 // own.
 //
 // If a prompt is truncated, its middle is removed, so only its first half can be shared.
-func (t *Table) Reset(content *Content, given, prompt, output int, own uint64) {
+func (t *Table) Reset(content *prefix.Content, given, prompt, output int, own uint64) {
 	t.pieces = t.pieces[:0]
 	t.blocks, t.full, t.written, t.saving = t.blocks[:0], 0, 0, 0
 	t.match, t.at = t.match[:0], 0
 	t.stored, t.own = 0, own
 	t.branch = branch{keys: t.branch.keys[:0]}
-	common, answer := prompt, mix(own, 1)
+	common, answer := prompt, prefix.Mix(own, 1)
 	if prompt < given {
 		common = prompt / 2
 	}
@@ -60,7 +62,7 @@ func (t *Table) Reset(content *Content, given, prompt, output int, own uint64) {
 			if n <= 0 {
 				break
 			}
-			t.pieces = append(t.pieces, Piece{p.ID, n})
+			t.pieces = append(t.pieces, prefix.Piece{ID: p.ID, Tokens: n})
 			rest -= n
 		}
 		if content.Answer != 0 {
@@ -68,10 +70,10 @@ func (t *Table) Reset(content *Content, given, prompt, output int, own uint64) {
 		}
 	}
 	if rest > 0 {
-		t.pieces = append(t.pieces, Piece{mix(own, 2), rest})
+		t.pieces = append(t.pieces, prefix.Piece{ID: prefix.Mix(own, 2), Tokens: rest})
 	}
-	t.pieces = append(t.pieces, Piece{answer, output})
-	t.chain = NewChain(t.pieces)
+	t.pieces = append(t.pieces, prefix.Piece{ID: answer, Tokens: output})
+	t.chain = prefix.NewChain(t.pieces)
 }
 
 // Stored declares the first tokens of a new request's prompt to be in DRAM, under private keys.
@@ -91,7 +93,7 @@ func (t *Table) Blocks() []int32 { return t.blocks }
 
 // Text returns the pieces of the prompt or, with all, of the prompt and the output. The output is
 // the last piece.
-func (t *Table) Text(all bool) []Piece {
+func (t *Table) Text(all bool) []prefix.Piece {
 	if all {
 		return t.pieces
 	}

@@ -1,4 +1,4 @@
-package prefix
+package memory
 
 import (
 	"slices"
@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
 // A node of the tree is not reused until its chunks have been saved, written as they enter or as
@@ -14,7 +15,7 @@ import (
 func TestLawNodesAreHeldWhileTheirChunksAreSaved(t *testing.T) {
 	for _, hits := range []int{0, 1} {
 		r := NewRadix(6, 4, 0, &Lower{Chunk: 2, DRAM: 4, Eviction: LRU, Hits: hits})
-		content := &Content{Prompt: []Piece{{ID: 7, Tokens: 20}}}
+		content := &prefix.Content{Prompt: []prefix.Piece{{ID: 7, Tokens: 20}}}
 		var tables []*Table
 		serve := func() {
 			table := &Table{}
@@ -159,7 +160,7 @@ func (w *world) act(t *rapid.T, id, what int, own uint64) {
 // chained finds every chunk of DRAM behind one that is there or in HBM.
 func (w *world) chained(t *rapid.T) {
 	r := w.tree
-	there := func(key uint64) bool { return r.lower.dram.index.find(r.lower.dram.keys, key) > 0 }
+	there := func(key uint64) bool { return r.lower.dram.index.Find(r.lower.dram.keys, key) > 0 }
 	for _, table := range w.texts {
 		var b branch
 		b.name(table, r.page)

@@ -1,6 +1,10 @@
-package prefix
+package memory
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/sparseserve/sparseserve/sim/prefix"
+)
 
 // Radix is the HBM page cache of SGLang's RadixAttention, with page tokens per page:
 //
@@ -107,7 +111,7 @@ func (r *Radix) Match(g *Grant, target int) int {
 // name computes the keys of a text's pages.
 func (b *branch) name(t *Table, page int) {
 	if b.keys = b.keys[:0]; len(t.pieces) > 0 {
-		chain := NewChain(t.pieces)
+		chain := prefix.NewChain(t.pieces)
 		for n := page; ; n += page {
 			key, ok := chain.Key(n)
 			if !ok {

@@ -1,10 +1,8 @@
-package kv
+package memory
 
 import (
 	"math/rand/v2"
 	"testing"
-
-	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
 // hotOf is memory with the given bytes of HBM: blocks of 16 tokens, 1,000 bytes and 10 of metadata,
@@ -15,8 +13,8 @@ func hotOf(hbm, dram int64, keep bool) *Hot {
 }
 
 // admit prefills a request of n tokens and reports whether there was room.
-func admit(h *Hot, tokens int) (*prefix.Grant, bool) {
-	g := &prefix.Grant{}
+func admit(h *Hot, tokens int) (*Grant, bool) {
+	g := &Grant{}
 	if !h.Admit(g, tokens, tokens) {
 		return nil, false
 	}
@@ -42,7 +40,7 @@ func TestHotConcurrencyIsArithmetic(t *testing.T) {
 
 // fill admits as many requests as there is room for, and releases them.
 func fill(t *testing.T, h *Hot, tokens int, want int64) {
-	var all []*prefix.Grant
+	var all []*Grant
 	for {
 		g, ok := admit(h, tokens)
 		if !ok {
@@ -80,7 +78,7 @@ func TestHotSpillsBlockByBlock(t *testing.T) {
 	if d, ok := admit(h, 16); !ok || a.Gone != 5 || b.Gone != 6 || d.Hot != 1 {
 		t.Fatalf("a fourth: %v, %+v %+v", ok, a, b)
 	}
-	e := &prefix.Grant{Cached: 320} // 20 of 21 blocks are in DRAM, and there is no room for them
+	e := &Grant{Cached: 320} // 20 of 21 blocks are in DRAM, and there is no room for them
 	if !h.Admit(e, 336, 336) || e.Gone != 20 || e.Hot != 1+4 {
 		t.Errorf("of a prompt that was prefilled elsewhere: %+v", e)
 	}
@@ -101,13 +99,13 @@ func TestHotAccounts(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	for _, keep := range []bool{false, true} {
 		h := hotOf(120_000, 200_000, keep)
-		var all []*prefix.Grant
-		tokens := map[*prefix.Grant]int{}
+		var all []*Grant
+		tokens := map[*Grant]int{}
 		for range 5000 {
 			before := gone(all)
 			switch n := r.IntN(10); {
 			case n < 2 || len(all) == 0:
-				g := &prefix.Grant{}
+				g := &Grant{}
 				if r.IntN(3) == 0 {
 					g.Cached = r.IntN(300)
 				}
@@ -129,7 +127,7 @@ func TestHotAccounts(t *testing.T) {
 			if used, total := h.HBM(); gone(all) > before && total-used >= h.cfg.Block {
 				t.Fatalf("%d bytes of HBM are free, and blocks left it", total-used)
 			}
-			err := h.Check(func(yield func(*prefix.Grant) bool) {
+			err := h.Check(func(yield func(*Grant) bool) {
 				for _, g := range all {
 					if !yield(g) {
 						return
@@ -144,7 +142,7 @@ func TestHotAccounts(t *testing.T) {
 }
 
 // gone is how many blocks of requests have left HBM that had all there.
-func gone(all []*prefix.Grant) (n int64) {
+func gone(all []*Grant) (n int64) {
 	for _, g := range all {
 		if g.Cached == 0 {
 			n += g.Gone

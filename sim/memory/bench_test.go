@@ -1,9 +1,10 @@
-package prefix
+package memory
 
 import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
 // One operation is a request of 12,288 tokens, a third from earlier turns, and 256 of output,
@@ -18,7 +19,7 @@ func below70k() *Lower { return &Lower{Chunk: 16, DRAM: 6_000, SSD: 100_000, Evi
 func benchmark(b *testing.B, p tiered) {
 	var t Table
 	g := Grant{Table: &t}
-	content := Content{Prompt: make([]Piece, 24)}
+	content := prefix.Content{Prompt: make([]prefix.Piece, 24)}
 	b.ReportAllocs()
 	for n := 0; b.Loop(); n++ {
 		for i := range content.Prompt {
@@ -26,7 +27,7 @@ func benchmark(b *testing.B, p tiered) {
 			if i < 8 {
 				turn = n % 5_000
 			}
-			content.Prompt[i] = Piece{des.Hash(uint64(turn*24+i)) | 1, 512}
+			content.Prompt[i] = prefix.Piece{ID: des.Hash(uint64(turn*24+i)) | 1, Tokens: 512}
 		}
 		t.Reset(&content, 24*512, 24*512, 256, uint64(n)+1)
 		p.Plan(des.Time(n))

@@ -1,4 +1,4 @@
-package prefix
+package memory
 
 import (
 	"fmt"
@@ -40,8 +40,8 @@ func (p *Pool) Check(tables iter.Seq[*Table]) error {
 		return fmt.Errorf("%d blocks are counted free, nobody holds %d", p.free, idle)
 	}
 	end := int32(len(p.refs))
-	for b := p.next[end]; b != end; b = p.next[b] {
-		if idle--; idle < 0 || p.refs[b] != 0 || p.prev[p.next[b]] != b {
+	for b := p.queue.next[end]; b != end; b = p.queue.next[b] {
+		if idle--; idle < 0 || p.refs[b] != 0 || p.queue.prev[p.queue.next[b]] != b {
 			return fmt.Errorf("block %d with %d references is in the queue", b, p.refs[b])
 		}
 	}
@@ -54,12 +54,12 @@ func (p *Pool) Check(tables iter.Seq[*Table]) error {
 			continue
 		}
 		keyed++
-		if found := p.index.find(p.keys, key); found < 0 {
+		if found := p.index.Find(p.keys, key); found < 0 {
 			return fmt.Errorf("block %d is not found by its key", b)
 		}
 	}
-	if keyed != p.index.n {
-		return fmt.Errorf("%d blocks have content, the index has %d", keyed, p.index.n)
+	if keyed != p.index.Len() {
+		return fmt.Errorf("%d blocks have content, the index has %d", keyed, p.index.Len())
 	}
 	return p.readers.check()
 }

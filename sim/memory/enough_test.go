@@ -1,23 +1,21 @@
-package kv
+package memory
 
 import (
 	"testing"
-
-	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
 // What would have been enough counts the room that an admission asked for, because with less the
 // scheduler would not have admitted the request. A question without an admission does not count.
 func TestEnoughCountsRoomThatWasFound(t *testing.T) {
 	type memory interface {
-		Admit(g *prefix.Grant, tokens, now int) bool
-		Grow(g *prefix.Grant, tokens int) bool
-		Room(g *prefix.Grant, tokens int) bool
+		Admit(g *Grant, tokens, now int) bool
+		Grow(g *Grant, tokens int) bool
+		Room(g *Grant, tokens int) bool
 		Enough() (total int64, ok bool)
 	}
 	for name, m := range map[string]memory{"budget": NewBudget(100, 16, 0),
-		"pool": prefix.NewPool(100, 16, 0, nil)} {
-		first, second := prefix.Grant{Table: &prefix.Table{}}, prefix.Grant{Table: &prefix.Table{}}
+		"pool": NewPool(100, 16, 0, nil)} {
+		first, second := Grant{Table: &Table{}}, Grant{Table: &Table{}}
 		if !m.Admit(&first, 50*16, 50*16) || !m.Room(&second, 40*16) {
 			t.Fatalf("%s: no room for 90 of 100 blocks", name)
 		}

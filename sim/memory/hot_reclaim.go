@@ -1,6 +1,4 @@
-package kv
-
-import "github.com/sparseserve/sparseserve/sim/prefix"
+package memory
 
 // reclaim frees HBM for short bytes from one request's blocks. It returns false, and frees
 // nothing, if all requests together cannot free enough. As in vLLM (v1/core/hisparse.py,
@@ -8,8 +6,8 @@ import "github.com/sparseserve/sparseserve/sim/prefix"
 // has a buffer, it gives up only the needed blocks; otherwise it also gives up the blocks that
 // its new buffer takes. A request that would free nothing keeps its blocks. hold accounts for
 // the blocks that the growing grant itself gives up.
-func (h *Hot) reclaim(short int64, growing *prefix.Grant) bool {
-	var most *prefix.Grant
+func (h *Hot) reclaim(short int64, growing *Grant) bool {
+	var most *Grant
 	var all int64
 	for _, g := range h.kept {
 		all += max(0, h.gives(g)) * h.cfg.Block
@@ -32,7 +30,7 @@ func (h *Hot) reclaim(short int64, growing *prefix.Grant) bool {
 }
 
 // gives is the number of HBM blocks that a request could give up.
-func (h *Hot) gives(g *prefix.Grant) int64 {
+func (h *Hot) gives(g *Grant) int64 {
 	if g.Gone == 0 {
 		return g.Blocks - h.cfg.Slots
 	}

@@ -1,4 +1,4 @@
-package prefix
+package memory
 
 // With Pool.Late, blocks become visible once they are saved. A request may release blocks during
 // their save. Such a block is not allocated before the save has ended; then it becomes visible to
@@ -45,7 +45,7 @@ func (p *Pool) Saved(step int64) {
 		}
 		if s.key != 0 {
 			p.keys[s.block] = s.key
-			p.index.insert(p.keys, s.block)
+			p.index.Insert(p.keys, s.block)
 			p.version++
 		}
 		p.giveUp(s.block)

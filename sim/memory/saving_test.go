@@ -1,8 +1,10 @@
-package prefix
+package memory
 
 import (
 	"slices"
 	"testing"
+
+	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
 // A block that is freed while it is saved is not reused until the save has ended, and is found
@@ -11,7 +13,7 @@ func TestLawBlocksAreHeldWhileTheyAreSaved(t *testing.T) {
 	const size = 4
 	p := NewPool(8, size, 0, nil)
 	p.Late = true
-	content := &Content{Prompt: []Piece{{ID: 7, Tokens: 20}}}
+	content := &prefix.Content{Prompt: []prefix.Piece{{ID: 7, Tokens: 20}}}
 	open := func(own uint64) (*Table, *Grant) {
 		table := &Table{}
 		table.Reset(content, 20, 20, 4, own)
@@ -73,7 +75,7 @@ func TestHeldBlocksAllocateNothing(t *testing.T) {
 	p := NewPool(64, 4, 0, nil)
 	p.Late = true
 	table := &Table{}
-	table.Reset(&Content{Prompt: []Piece{{ID: 7, Tokens: 40}}}, 40, 40, 4, 1)
+	table.Reset(&prefix.Content{Prompt: []prefix.Piece{{ID: 7, Tokens: 40}}}, 40, 40, 4, 1)
 	g, step := &Grant{Table: table}, int64(0)
 	if n := testing.AllocsPerRun(20, func() {
 		p.Match(g, 40)
@@ -99,7 +101,7 @@ func TestLawBlocksAreHeldWhileTheirChunksAreSaved(t *testing.T) {
 		hits := c.hits
 		const size, chunk = 4, 2
 		p := NewPool(6, size, 0, &Lower{Chunk: chunk, DRAM: 4, Eviction: LRU, Hits: hits})
-		content := &Content{Prompt: []Piece{{ID: 7, Tokens: 20}}}
+		content := &prefix.Content{Prompt: []prefix.Piece{{ID: 7, Tokens: 20}}}
 		var tables []*Table
 		open := func(tokens int) *Grant {
 			table := &Table{}

@@ -1,9 +1,10 @@
-package prefix
+package memory
 
 import (
 	"math"
 
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
 // Lower is the cache tiers below HBM: chunks of blocks in DRAM and on SSD. The key of a chunk is
@@ -105,7 +106,7 @@ func (l *Lower) match(t *Table, blocks, blockTokens, target int) (tokens int) {
 // It returns the tokens to load.
 func (l *Lower) find(t *Table, blocks, blockTokens, target int) (load Load) {
 	size := l.Chunk * blockTokens
-	chain := NewChain(t.pieces)
+	chain := prefix.NewChain(t.pieces)
 	from := blocks * blockTokens
 	to := from
 	t.chunks = t.chunks[:0]
@@ -162,7 +163,7 @@ func (l *Lower) take(t *Table) {
 // touch updates the recency of a chunk that is used in HBM. The chunk's write may still be pending.
 func (l *Lower) touch(key uint64) {
 	for _, t := range []*tier{l.dram, l.ssd} {
-		if place := t.index.find(t.keys, key); place > 0 {
+		if place := t.index.Find(t.keys, key); place > 0 {
 			t.use(place)
 		}
 	}
@@ -178,7 +179,7 @@ func (l *Lower) write(key uint64) bool {
 	if l.DRAM == 0 {
 		first = l.ssd
 	}
-	if first.index.find(first.keys, key) > 0 {
+	if first.index.Find(first.keys, key) > 0 {
 		return false
 	}
 	if first.refuses(key) {
@@ -203,7 +204,7 @@ func (l *Lower) write(key uint64) bool {
 
 // spill writes a chunk to SSD. It returns false if the chunk is already there or is refused.
 func (l *Lower) spill(key uint64) bool {
-	if l.SSD == 0 || l.ssd.index.find(l.ssd.keys, key) > 0 || l.ssd.refuses(key) {
+	if l.SSD == 0 || l.ssd.index.Find(l.ssd.keys, key) > 0 || l.ssd.refuses(key) {
 		return false
 	}
 	l.ssd.put(key, never)
@@ -214,7 +215,7 @@ func (l *Lower) spill(key uint64) bool {
 // written sets the ready time of chunks whose write was pending.
 func (t *tier) written(keys []uint64, ready des.Time) {
 	for _, key := range keys {
-		if i := t.index.find(t.keys, key); i > 0 && t.ready[i] == never {
+		if i := t.index.Find(t.keys, key); i > 0 && t.ready[i] == never {
 			t.ready[i] = ready
 		}
 	}

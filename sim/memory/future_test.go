@@ -1,4 +1,4 @@
-package prefix
+package memory
 
 import (
 	"math/bits"
@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
 // asked is a prompt of chunks, by number from 1 on: a path in a small tree.
@@ -24,10 +26,10 @@ func drawAsked(t *rapid.T) (all []asked) {
 }
 
 // content is a prompt of these chunks of two tokens, and one more token.
-func (a asked) content() *Content {
-	c := &Content{}
+func (a asked) content() *prefix.Content {
+	c := &prefix.Content{}
 	for _, chunk := range a {
-		c.Prompt = append(c.Prompt, Piece{uint64(chunk), 2})
+		c.Prompt = append(c.Prompt, prefix.Piece{ID: uint64(chunk), Tokens: 2})
 	}
 	return c
 }
@@ -114,9 +116,9 @@ func BenchmarkFuture(b *testing.B) {
 	for b.Loop() {
 		f := NewFuture(256)
 		for range 12_031 {
-			c := &Content{Prompt: make([]Piece, 24)}
+			c := &prefix.Content{Prompt: make([]prefix.Piece, 24)}
 			for j := range c.Prompt {
-				c.Prompt[j] = Piece{uint64(1 + rng.IntN(1000)*24 + j), 512}
+				c.Prompt[j] = prefix.Piece{ID: uint64(1 + rng.IntN(1000)*24 + j), Tokens: 512}
 			}
 			f.Add(c, 24*512, 24*512)
 		}

@@ -1,10 +1,8 @@
-package kv
+package memory
 
 import (
 	"fmt"
 	"math"
-
-	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
 // Budget counts whole-model blocks of a fixed number of tokens, as vLLM's block manager does.
@@ -18,7 +16,7 @@ type Budget struct {
 	refused     bool  // Grow or Admit failed, or Room returned false, at least once
 	peak        int64 // of used, including the blocks that an admission asked for
 	asked       int64 // blocks in use that the last Room call asked for, for the grant asker
-	asker       *prefix.Grant
+	asker       *Grant
 }
 
 // Windows describes layers that keep only the blocks of a request's newest tokens. A budget
@@ -55,15 +53,15 @@ func (b *Budget) blocks(tokens int) int64 {
 func (b *Budget) Fits(tokens int) bool { return b.total-b.blocks(tokens) >= b.watermark }
 
 // Match returns the number of prompt tokens that the grant lists as cached.
-func (b *Budget) Match(g *prefix.Grant, _ int) int { return g.Cached }
+func (b *Budget) Match(g *Grant, _ int) int { return g.Cached }
 
 // Fetch and Landed do nothing: a budget does not load cached blocks.
-func (b *Budget) Fetch(*prefix.Grant) (loads, ok bool) { return false, true }
-func (b *Budget) Landed(*prefix.Grant)                 {}
+func (b *Budget) Fetch(*Grant) (loads, ok bool) { return false, true }
+func (b *Budget) Landed(*Grant)                 {}
 
 // Admit grants blocks for the given tokens if the watermark remains free; otherwise it returns
 // false.
-func (b *Budget) Admit(g *prefix.Grant, tokens, _ int) bool {
+func (b *Budget) Admit(g *Grant, tokens, _ int) bool {
 	need := b.blocks(tokens) - g.Blocks
 	if b.total-b.used-need < b.watermark {
 		b.refused = true
@@ -74,7 +72,7 @@ func (b *Budget) Admit(g *prefix.Grant, tokens, _ int) bool {
 }
 
 // Grow extends a grant to the given tokens. It may use all blocks, including the watermark.
-func (b *Budget) Grow(g *prefix.Grant, tokens int) bool {
+func (b *Budget) Grow(g *Grant, tokens int) bool {
 	need := b.blocks(tokens) - g.Blocks
 	if need <= 0 {
 		return true
@@ -91,7 +89,7 @@ func (b *Budget) Grow(g *prefix.Grant, tokens int) bool {
 }
 
 // Room reports whether enough blocks are free to extend a grant to the given tokens.
-func (b *Budget) Room(g *prefix.Grant, tokens int) bool {
+func (b *Budget) Room(g *Grant, tokens int) bool {
 	need := b.used + b.blocks(tokens) - g.Blocks
 	if need > b.total {
 		b.refused = true
@@ -101,30 +99,34 @@ func (b *Budget) Room(g *prefix.Grant, tokens int) bool {
 	return true
 }
 
-func (b *Budget) take(g *prefix.Grant, blocks int64) {
+func (b *Budget) take(g *Grant, blocks int64) {
 	b.used += blocks
 	g.Blocks += blocks
 	b.peak = max(b.peak, b.used)
 }
 
 // Release frees a grant's blocks.
-func (b *Budget) Release(g *prefix.Grant, _ bool) {
+func (b *Budget) Release(g *Grant, _ bool) {
 	b.used -= g.Blocks
 	g.Blocks = 0
 	if b.used < 0 {
-		panic(fmt.Sprintf("kv: budget released below zero: %d blocks used", b.used))
+		panic(fmt.Sprintf("memory: budget released below zero: %d blocks used", b.used))
 	}
 }
 
 // Enough returns a total that would have sufficed so far. ok is false if a request was refused
 // blocks.
 func (b *Budget) Enough() (total int64, ok bool) {
-	share := float64(b.watermark+1) / float64(b.total) // the share that stays free, rounded up
-	total = b.total
-	if n := math.Ceil(float64(b.peak+1) / (1 - share)); share < 1 && n < float64(total) {
-		total = int64(n)
+	return enough(b.total, b.peak, b.watermark), !b.refused
+}
+
+// enough returns a total that would have sufficed for a peak number of used blocks.
+func enough(total, peak, watermark int64) int64 {
+	keep := float64(watermark+1) / float64(total) // share kept free, rounded up
+	if n := math.Ceil(float64(peak+1) / (1 - keep)); keep < 1 && n < float64(total) {
+		return int64(n)
 	}
-	return total, !b.refused
+	return total
 }
 
 // Used and Total return numbers of blocks.
