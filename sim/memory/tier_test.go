@@ -218,7 +218,8 @@ func serves(t *testing.T, p tiered, at des.Time, own uint64, text prefix.Piece) 
 }
 
 // servesUpTo serves a text whose hits end before a token, the target.
-func servesUpTo(t *testing.T, p tiered, at des.Time, own uint64, text prefix.Piece, target int) Load {
+func servesUpTo(t *testing.T, p tiered, at des.Time, own uint64, text prefix.Piece,
+	target int) Load {
 	t.Helper()
 	var tb Table
 	g := Grant{Table: &tb}
