@@ -42,8 +42,9 @@ type tier struct {
 
 // newTier returns an empty tier. Place 0 holds no chunk.
 func newTier(capacity int64, order string) *tier {
-	t := &tier{order: order, capacity: int(capacity), index: prefix.NewIndex(4), keys: make([]uint64, 1),
-		ready: make([]des.Time, 1), used: make([]bool, 1), ring: ring{make([]int32, 1), make([]int32, 1)}}
+	t := &tier{order: order, capacity: int(capacity), index: prefix.NewIndex(4),
+		keys: make([]uint64, 1), ready: make([]des.Time, 1), used: make([]bool, 1),
+		ring: ring{make([]int32, 1), make([]int32, 1)}}
 	t.heap.Before = func(a, b int32) bool { return t.due[a] > t.due[b] }
 	t.heap.Moved = func(i int32, at int) { t.at[i] = int32(at) }
 	return t
