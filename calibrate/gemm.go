@@ -99,7 +99,7 @@ func fitLinearLaunch(s *Samples, p *hw.Profile, from source) {
 	var bytes, seconds []float64
 	for _, at := range s.of(probeLinears) {
 		if at.At("tokens") == 1 {
-			bytes = append(bytes, float64(at.model.LayerLinears()*int64(at.model.WeightBytesEach)))
+			bytes = append(bytes, float64(at.model.LayerLinears())*at.model.WeightBytesEach)
 			seconds = append(seconds, at.seconds)
 		}
 	}

@@ -106,9 +106,6 @@ func (c *hfConfig) addMixture(m *Model, raw rawConfig, kind configType) error {
 		SharedExperts: int(raw.number(kind.experts.shared)),
 		ExpertFFN:     cmp.Or(c.ExpertFFN, c.FFN), DenseLayers: c.DenseLayers}
 	m.MTPLayers = c.MTP
-	if raw.quantized() == quantMXFP4 {
-		m.ExpertBytesEach = mxfp4Bytes
-	}
 	for layer, kind := range c.FFNTypes {
 		if m.RoutesLayer(layer) != (kind == "sparse") {
 			return fmt.Errorf("mlp_layer_types: layer %d is %q, which first_k_dense_replace = %d does not "+
@@ -116,43 +113,6 @@ func (c *hfConfig) addMixture(m *Model, raw rawConfig, kind configType) error {
 		}
 	}
 	return nil
-}
-
-// Modelled methods of a quantization_config.
-const (
-	quantFP8   = "fp8"
-	quantMXFP4 = "mxfp4"
-)
-
-// mxfp4Bytes is the bytes per weight: 4 bits, and a scale of 8 bits per 32 weights.
-const mxfp4Bytes = (4 + 8./32) / 8
-
-// quantized returns the method of a quantization_config, or "".
-func (c rawConfig) quantized() string {
-	return c.quantization().Method
-}
-
-// hfQuantization holds the modelled keys of a quantization_config.
-type hfQuantization struct {
-	Method string `json:"quant_method"`
-	Block  []int  `json:"weight_block_size"`
-}
-
-func (c rawConfig) quantization() (q hfQuantization) {
-	if c.set("quantization_config") && json.Unmarshal(c["quantization_config"], &q) != nil {
-		return hfQuantization{}
-	}
-	return q
-}
-
-// quantize sets the bytes per weight.
-func (c rawConfig) quantize(m *Model) {
-	if c.quantized() == quantFP8 {
-		m.WeightBytesEach = 1
-		if block := c.quantization().Block; len(block) > 0 && block[0] > 0 {
-			m.WeightBlock = block[0]
-		}
-	}
 }
 
 // Kinds of layer_types.

@@ -2,6 +2,7 @@ package hw
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -50,14 +51,6 @@ func (c rawConfig) feature(key string) string {
 		if kinds := c.otherLayers(key, kind.windows != ""); len(kinds) > 0 {
 			return key + " (" + strings.Join(kinds, ", ") + ")"
 		}
-	case key == "quantization_config":
-		switch method := c.quantized(); {
-		case method == quantFP8 || method == quantMXFP4 && kind.experts.experts != "":
-			return ""
-		case method != "":
-			return key + " (" + method + ")"
-		}
-		return key
 	case key == "sliding_window":
 		if c.slides() && kind.windows == "" && !kind.switched {
 			return at(key)
@@ -98,8 +91,6 @@ var otherArithmetic = []string{
 	// Encoders.
 	"is_encoder_decoder", "type_vocab_size", "encoder_layers", "num_decoder_layers",
 	"use_bidirectional_attention",
-	// Towers of other modalities.
-	"vision_config", "audio_config", "mm_vision_tower", "mm_projector_type",
 	"compression_config",
 }
 
@@ -173,29 +164,48 @@ func (c rawConfig) slides() bool {
 	return most == 0 || err != nil || c.number("sliding_window") < most
 }
 
+// decoder returns the text decoder of a multimodal model and a note that names it. Some keys of the
+// whole hold for it, too. Other models are their own decoder.
+func (c rawConfig) decoder() (decoder rawConfig, note string) {
+	const text = "the text part of a multimodal model (%s); images and sound are not served"
+	for _, key := range nestedConfigs {
+		var part rawConfig
+		if !c.set(key) || json.Unmarshal(c[key], &part) != nil || part == nil {
+			continue
+		}
+		for _, of := range []string{"quantization_config", "dtype", "torch_dtype",
+			"tie_word_embeddings", "_name_or_path"} {
+			if !part.set(of) && c.set(of) {
+				part[of] = c[of]
+			}
+		}
+		decoder, _ = part.decoder()
+		return decoder, fmt.Sprintf(text, key)
+	}
+	if slices.ContainsFunc(towers, c.set) {
+		note = fmt.Sprintf(text, "its keys outside vision_config and audio_config")
+	}
+	return c, note
+}
+
+// towers are keys of other modalities beside a decoder's own.
+var towers = []string{"vision_config", "audio_config", "mm_vision_tower", "mm_projector_type"}
+
+// likeLlama returns a note for an unknown model_type with the fields of a dense decoder.
+func (c rawConfig) likeLlama() string {
+	if _, known := configTypes[c.modelType()]; known {
+		return ""
+	}
+	return fmt.Sprintf("model_type %q is not known: taken for a dense decoder like Llama, because no "+
+		"field says otherwise", c.text("model_type"))
+}
+
 // refuse returns an error that names everything that is not modelled, or nil.
 func (c rawConfig) refuse(file string) error {
-	var decoder rawConfig
-	name := ""
-	for _, key := range nestedConfigs {
-		if c.set(key) && json.Unmarshal(c[key], &decoder) == nil && decoder != nil {
-			name = key
-			break
-		}
+	if what := c.refusal(); what != "" {
+		return fmt.Errorf("%s: %s; %s", file, what, supported)
 	}
-	if name == "" {
-		if what := c.refusal(""); what != "" {
-			return fmt.Errorf("%s: %s; %s", file, what, supported())
-		}
-		return nil
-	}
-	if what := decoder.refusal(name + "."); what != "" {
-		return fmt.Errorf("%s: %s; %s", file, what, supported())
-	}
-	return fmt.Errorf("%s: %s: one part of a model of several (%s); write it alone into a "+
-		"config.json to simulate the text decoder",
-		file, name, strings.Join(append(
-			c.unmodelled(), "model_type = "+strconv.Quote(c.text("model_type"))), ", "))
+	return nil
 }
 
 // narrowed returns a note for a checkpoint with 32-bit weights: vLLM's --dtype auto casts them to
@@ -211,35 +221,34 @@ func (c rawConfig) narrowed() string {
 }
 
 // refusal describes everything that is not modelled; "" if all is modelled.
-func (c rawConfig) refusal(prefix string) string {
+func (c rawConfig) refusal() string {
 	kind := c.modelType()
 	_, known := configTypes[kind]
 	why := c.unmodelled()
-	for i := range why {
-		why[i] = prefix + why[i]
-	}
-	if other := otherTypes[kind]; other != "" {
-		why = slices.Insert(why, 0, other)
-	}
-	if act := c.text("hidden_act"); kind == "" && act != "" && act != "silu" && act != "swish" {
-		why = append(why, fmt.Sprintf("%shidden_act = %q without a model_type that says whether the FFN "+
-			"is gated", prefix, act))
+	act := cmp.Or(c.text("hidden_act"), c.text("hidden_activation"))
+	if (kind == "" || !known) && act != "" && act != "silu" && act != "swish" {
+		why = append(why, fmt.Sprintf("hidden_act = %q without a model_type that says whether the FFN "+
+			"is gated", act))
 	}
 	for _, key := range []string{"dtype", "torch_dtype"} {
 		switch t := strings.TrimPrefix(c.text(key), "torch."); t {
 		case "float16", "bfloat16", "float32": // narrowed reports the last one
 		default:
 			if c.set(key) {
-				why = append(why, fmt.Sprintf("%s%s = %s", prefix, key, bytes.TrimSpace(c[key])))
+				why = append(why, fmt.Sprintf("%s = %s", key, bytes.TrimSpace(c[key])))
 			}
+		}
+	}
+	for _, key := range []string{"num_hidden_layers", "hidden_size", "num_attention_heads",
+		"intermediate_size", "vocab_size"} {
+		if !known && len(why) == 0 && !c.set(key) {
+			why = append(why, "no "+key)
 		}
 	}
 	reasons := strings.Join(why, ", ")
 	switch {
-	case !known && reasons == "":
-		return fmt.Sprintf("%smodel_type %q is not modelled", prefix, c.text("model_type"))
-	case !known:
-		return fmt.Sprintf("%smodel_type %q is not modelled: %s", prefix, c.text("model_type"), reasons)
+	case !known && reasons != "":
+		return fmt.Sprintf("model_type %q is not modelled: %s", c.text("model_type"), reasons)
 	case reasons != "":
 		return "not modelled: " + reasons
 	}

@@ -3,6 +3,7 @@ package hw
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -42,7 +43,7 @@ type hfConfig struct {
 
 // parseConfigJSON reads a Hugging Face config.json. It returns an error for a model whose
 // arithmetic Model does not represent. As with vLLM's "auto", weights and KV are served in 16 bits
-// for 16- and 32-bit checkpoints, and weights of FP8 checkpoints in 8.
+// for 16- and 32-bit checkpoints; quantization_config says how narrower ones are served.
 func parseConfigJSON(file string, data []byte) (Model, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	var raw rawConfig
@@ -52,11 +53,16 @@ func parseConfigJSON(file string, data []byte) (Model, error) {
 	if raw == nil {
 		return Model{}, fmt.Errorf("%s:1: want an object, got null", file)
 	}
+	raw, part := raw.decoder()
 	if err := raw.refuse(file); err != nil {
 		return Model{}, err
 	}
 	var c hfConfig
-	if err := files.ParseJSON(file, data, &c); err != nil {
+	text := data
+	if part != "" {
+		text, _ = json.Marshal(raw) // of values that were parsed
+	}
+	if err := files.ParseJSON(file, text, &c); err != nil {
 		return Model{}, err
 	}
 	kind := configTypes[raw.modelType()]
@@ -97,14 +103,17 @@ func parseConfigJSON(file string, data []byte) (Model, error) {
 	if m.HeadDim == 0 && m.QHeads > 0 {
 		m.HeadDim = m.Hidden / m.QHeads
 	}
-	raw.quantize(&m)
-	m.Note = strings.Join(slices.DeleteFunc([]string{note, raw.narrowed()},
+	m.Note = strings.Join(slices.DeleteFunc([]string{part, raw.likeLlama(), note, raw.narrowed()},
 		func(s string) bool { return s == "" }), "; ")
 	if err := c.addLatent(&m, kind); err != nil {
 		return Model{}, fmt.Errorf("%s: %w", file, err)
 	}
 	if err := c.addMixture(&m, raw, kind); err != nil {
 		return Model{}, fmt.Errorf("%s: %w", file, err)
+	}
+	if err := raw.quantize(&m); err != nil {
+		const key = "quantization_config"
+		return Model{}, fmt.Errorf("%s:%d: %s: %w", file, lineOf(data, key), key, err)
 	}
 	if err := raw.addWindow(&m, kind); err != nil {
 		return Model{}, fmt.Errorf("%s: %w", file, err)

@@ -1,11 +1,5 @@
 package hw
 
-import (
-	"maps"
-	"slices"
-	"strings"
-)
-
 // configType describes the properties that a model_type determines and its config.json may omit.
 type configType struct {
 	kvHeads bool // num_key_value_heads is required, because its default is not one per query head
@@ -31,61 +25,35 @@ var (
 	localExperts    = expertKeys{"num_local_experts", ""}
 )
 
+var qwen2 = configType{kvHeads: true, qkvBias: true, switched: true}
+
 // configTypes are the model types that Model can represent. A missing model_type counts as Llama.
 var configTypes = map[string]configType{
-	"":          {},
-	"llama":     {},
-	"yi":        {},
-	"phi3":      {windows: "w"},
-	"mistral":   {kvHeads: true, windows: "w"},
-	"qwen2":     {kvHeads: true, qkvBias: true, switched: true},
-	"qwen3":     {kvHeads: true, headDim: true, switched: true},
-	"chatglm":   {},
-	"glm":       {kvHeads: true, headDim: true},
-	"glm4":      {kvHeads: true, headDim: true},
-	"gemma":     {kvHeads: true, headDim: true, tied: true},
-	"gemma2":    {kvHeads: true, headDim: true, tied: true, windows: "wf"},
-	"granite":   {},
-	"internlm2": {},
-	"olmo2":     {},
-	"stablelm":  {kvHeads: true},
+	"": {}, "llama": {}, "yi": {}, "chatglm": {}, "granite": {}, "internlm2": {}, "olmo2": {},
+	"qwen2": qwen2, "qwen2_vl": qwen2, "qwen2_5_vl": qwen2, "qwen2_5_vl_text": qwen2,
+	"phi3":     {windows: "w"},
+	"mistral":  {kvHeads: true, windows: "w"},
+	"qwen3":    {kvHeads: true, headDim: true, switched: true},
+	"glm":      {kvHeads: true, headDim: true},
+	"glm4":     {kvHeads: true, headDim: true},
+	"gemma":    {kvHeads: true, headDim: true, tied: true},
+	"gemma2":   {kvHeads: true, headDim: true, tied: true, windows: "wf"},
+	"stablelm": {kvHeads: true},
 
-	"gemma3_text":  {kvHeads: true, headDim: true, tied: true, windows: "wwwwwf"},
-	"mixtral":      {kvHeads: true, windows: "w", experts: localExperts},
-	"gpt_oss":      {kvHeads: true, headDim: true, windows: "wf", experts: localExperts},
-	"qwen3_moe":    {kvHeads: true, headDim: true, switched: true, experts: qwenExperts},
-	"glm4_moe":     {kvHeads: true, headDim: true, experts: deepSeekExperts},
-	"deepseek_v2":  {latent: true, experts: deepSeekExperts},
-	"deepseek_v3":  {latent: true, experts: deepSeekExperts},
-	"kimi_k2":      {latent: true, experts: deepSeekExperts},
-	"deepseek_v32": {latent: true, indexed: true, experts: deepSeekExperts},
-	"glm_moe_dsa":  {latent: true, indexed: true, experts: deepSeekExperts},
+	"gemma3_text":       {kvHeads: true, headDim: true, tied: true, windows: "wwwwwf"},
+	"mixtral":           {kvHeads: true, windows: "w", experts: localExperts},
+	"gpt_oss":           {kvHeads: true, headDim: true, windows: "wf", experts: localExperts},
+	"qwen3_vl_moe_text": {kvHeads: true, headDim: true, switched: true, experts: qwenExperts},
+	"glm4v_moe_text":    {kvHeads: true, headDim: true, experts: deepSeekExperts},
+	"qwen3_moe":         {kvHeads: true, headDim: true, switched: true, experts: qwenExperts},
+	"glm4_moe":          {kvHeads: true, headDim: true, experts: deepSeekExperts},
+	"deepseek_v2":       {latent: true, experts: deepSeekExperts},
+	"deepseek_v3":       {latent: true, experts: deepSeekExperts},
+	"glm4_moe_lite":     {latent: true, experts: deepSeekExperts},
+	"kimi_k2":           {latent: true, experts: deepSeekExperts},
+	"deepseek_v32":      {latent: true, indexed: true, experts: deepSeekExperts},
+	"glm_moe_dsa":       {latent: true, indexed: true, experts: deepSeekExperts},
 }
 
-// Reasons why well-known types are not supported although no key of their config.json shows it.
-const (
-	twoMatrices = "its FFN has two matrices"
-	encoder     = "an encoder"
-	noAttention = "state-space layers"
-)
-
-var otherTypes = map[string]string{
-	"gpt2": twoMatrices, "gpt_neo": twoMatrices, "gpt_neox": twoMatrices, "gptj": twoMatrices,
-	"gpt_bigcode": twoMatrices,
-	"opt":         twoMatrices, "bloom": twoMatrices, "mpt": twoMatrices, "phi": twoMatrices,
-	"falcon":     twoMatrices,
-	"starcoder2": twoMatrices, "nemotron": twoMatrices, "persimmon": twoMatrices,
-	"bert": encoder, "roberta": encoder, "xlm-roberta": encoder, "distilbert": encoder,
-	"electra": encoder, "deberta-v2": encoder,
-	"modernbert": encoder, "t5": encoder + " and a decoder", "bart": encoder + " and a decoder",
-	"whisper": encoder + " and a decoder",
-	"mamba":   noAttention, "mamba2": noAttention, "falcon_mamba": noAttention, "rwkv": noAttention,
-}
-
-// supported returns the end of the error for an unsupported model.
-func supported() string {
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(configTypes)),
-		func(s string) bool { return s == "" })
-	return "modelled are decoders in 16 bits or FP8 with a gated FFN or experts: model_type " +
-		strings.Join(names, ", ") + "; or a shape written as TOML"
-}
+// supported is the end of the error for an unsupported model.
+const supported = "modelled are decoders with a gated FFN or experts, and shapes written as TOML"

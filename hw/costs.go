@@ -98,8 +98,8 @@ func newCoster(p *Profile, m *Model, opts *DeviceOptions) coster {
 		c.head.sortsLogits(p, m)
 	}
 	c.patterns = newSparsePrefill(p, m, c.prefill)
-	_, native := p.gemmGrid(m, float64(m.WeightBytesEach))
-	c.narrow = m.WeightBytesEach == 1 && !native || m.IsMixture() && m.expertBytes() < 2 &&
+	_, native := p.gemmGrid(m, m.WeightBytesEach)
+	c.narrow = m.WeightBytesEach < 2 && !native || m.IsMixture() && m.expertBytes() < 2 &&
 		p.grid(GridExpert, expertType(m)) == nil
 	c.notes = newNotes(p, m, &c)
 	return c

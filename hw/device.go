@@ -117,6 +117,9 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 	if err := model.validate(); err != nil {
 		return nil, fmt.Errorf("model %s: %w", model.Name, err)
 	}
+	if err := gpu.hasLinears(model); err != nil {
+		return nil, err
+	}
 	if opts.SaveBufferBytes < 0 {
 		return nil, fmt.Errorf("save buffer: want 0 bytes or more, got %d", opts.SaveBufferBytes)
 	}

@@ -30,7 +30,7 @@ func (d *Device) Draft(w *sim.Work, rows int) error {
 
 // newProjection prices the linear before an MTP layer. Its launch is a quarter of a layer's four.
 func newProjection(p *Profile, m *Model) gemm {
-	l := newGEMMOf(p, m, []matrix{{2 * m.Hidden, m.Hidden}}, float64(m.WeightBytesEach))
+	l := newGEMMOf(p, m, []matrix{{2 * m.Hidden, m.Hidden}}, m.WeightBytesEach)
 	l.launch = l.launches / 4
 	return l
 }

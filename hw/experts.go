@@ -43,19 +43,7 @@ func newExperts(p *Profile, m *Model) *experts {
 }
 
 // expertType returns the type of a model's expert weights, as profile rows name it.
-func expertType(m *Model) string {
-	switch b := m.expertBytes(); {
-	case b == 2:
-		return "bf16"
-	case b == 1 && m.WeightBlock > 0:
-		return "fp8_block"
-	case b == 1:
-		return "fp8"
-	case b == mxfp4Bytes:
-		return "mxfp4"
-	}
-	return "nvfp4"
-}
+func expertType(m *Model) string { return m.typeOf(m.expertBytes()) }
 
 func (e *experts) isMeasured() bool { return len(e.measured.x) > 0 }
 

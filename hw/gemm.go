@@ -69,7 +69,7 @@ func (p *Profile) meanShape(of curve, shape *Shape) (mean curve) {
 }
 
 func newGEMM(p *Profile, m *Model) gemm {
-	return newGEMMOf(p, m, m.layerMatrices(), float64(m.WeightBytesEach))
+	return newGEMMOf(p, m, m.layerMatrices(), m.WeightBytesEach)
 }
 
 // newGEMMOf returns the cost of matrices with the given bytes per weight.

@@ -98,7 +98,7 @@ func newLatentPrefill(p *Profile, m *Model) prefillAttention {
 		a.useGrid(newPromptGrid(g, float64(m.QHeads)), 1)
 	}
 	up := newGEMMOf(p, m, []matrix{{m.KVRank, m.QHeads * (m.NopeDim + m.ValueDim)}},
-		float64(m.WeightBytesEach))
+		m.WeightBytesEach)
 	a.up = &up
 	return a
 }

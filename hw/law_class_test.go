@@ -19,7 +19,7 @@ func allClasses(t *testing.T, f func(t *rapid.T, p *Profile, m *Model)) {
 			whole.ExpertRanks = 1 << rapid.IntRange(0, 3).Draw(t, "expert ranks")
 		}
 		other := *drawShard(t, p, &whole)
-		other.WeightBytesEach = rapid.IntRange(1, 2).Draw(t, "weight bytes")
+		other.WeightBytesEach = float64(rapid.IntRange(1, 2).Draw(t, "weight bytes"))
 		other.WeightBlock = 128 * rapid.IntRange(0, 1).Draw(t, "scales of blocks")
 		if m.KVRank%128 == 0 {
 			other.KVBytesEach = rapid.IntRange(1, 2).Draw(t, "KV bytes")
@@ -92,7 +92,7 @@ func classPhysics(p *Profile, m *Model, layer int, w *sim.Work) float64 {
 		touched := e / ranks * (1 - math.Pow(1-k/e, n))
 		each := m.ExpertBytesEach
 		if each == 0 {
-			each = float64(m.WeightBytesEach)
+			each = m.WeightBytesEach
 		}
 		narrow = touched * expert * each
 		weights += float64(m.SharedExperts) * expert
@@ -107,7 +107,7 @@ func classPhysics(p *Profile, m *Model, layer int, w *sim.Work) float64 {
 		weights = 0
 	}
 	seconds := 2*weights*n/peak + experts
-	bytes := weights*float64(m.WeightBytesEach) + narrow + keys + attends*row
+	bytes := weights*m.WeightBytesEach + narrow + keys + attends*row
 	if math.IsInf(most, 1) {
 		bytes -= float64(w.RereadTokens) * row
 	}

@@ -16,7 +16,7 @@ func TestLaw2PlanHoldsWeightsAndActivations(t *testing.T) {
 		n := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
 		m := &Model{Name: "drawn", Layers: n("layers", 1, 64), KVHeads: n("kv heads", 1, 16),
 			HeadDim: 64 * n("head dim", 1, 4), Vocab: n("vocab", 1000, 200000), MaxContext: 1 << 20,
-			WeightBytesEach: n("weight bytes", 1, 2), KVBytesEach: n("kv bytes", 1, 2),
+			WeightBytesEach: float64(n("weight bytes", 1, 2)), KVBytesEach: n("kv bytes", 1, 2),
 			TiedEmbeddings: rapid.Bool().Draw(t, "tied"), QKVBias: rapid.Bool().Draw(t, "bias")}
 		m.QHeads = m.KVHeads * n("queries a kv head", 1, 16)
 		m.Hidden = m.QHeads * m.HeadDim / 2 * n("half widths of queries", 1, 4)
@@ -36,7 +36,7 @@ func TestLaw2PlanHoldsWeightsAndActivations(t *testing.T) {
 		if m.TiedEmbeddings {
 			tables = 1
 		}
-		least := m.Layers*linears*m.WeightBytesEach + (norms+tables*m.Vocab*m.Hidden)*2 +
+		least := m.Layers*linears*int(m.WeightBytesEach) + (norms+tables*m.Vocab*m.Hidden)*2 +
 			int(p.GPU.Runtime.SI()) + 2*requests*m.Vocab*4 +
 			tokens*(2*m.Hidden+max(q+kv+kv+q, 2*m.FFN))*2
 		if most := utilisation * p.GPU.HBMSize.SI(); float64(least)+float64(plan.KV) > most {

@@ -26,7 +26,7 @@ func (m *Model) BoundTokens() int {
 func (c *coster) setClass(p *Profile, m *Model, class layerClass, blockTokens int) {
 	c.class = class
 	all := m.matricesOf(class)
-	c.linears = newGEMMOf(p, m, all, float64(m.WeightBytesEach))
+	c.linears = newGEMMOf(p, m, all, m.WeightBytesEach)
 	c.pointwise = newElementwiseOf(p, pointwiseBytes(m, class))
 	c.qkv = float64(m.AttentionLinears()-m.outputLinears()) / float64(weightsOf(all))
 	if class.routed {

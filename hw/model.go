@@ -3,6 +3,7 @@ package hw
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -26,10 +27,14 @@ type Model struct {
 	// TiedEmbeddings is set if the LM head shares the embedding's weights.
 	TiedEmbeddings bool `toml:"tied_embeddings"`
 	QKVBias        bool `toml:"qkv_bias"`
-	// WeightBytesEach and KVBytesEach are bytes per weight and per KV element. At one byte (FP8)
-	// norms, routers, embeddings and activations still have two.
-	WeightBytesEach int `toml:"weight_bytes_each"`
-	KVBytesEach     int `toml:"kv_bytes_each"`
+	// WeightBytesEach and KVBytesEach are bytes per weight, with its part of the scales, and per KV
+	// element. If linears have fewer than two, norms, routers, embeddings and activations still have
+	// two.
+	WeightBytesEach float64 `toml:"weight_bytes_each"`
+	KVBytesEach     int     `toml:"kv_bytes_each"`
+	// WeightType is the type of narrow weights: int8, nvfp4, mxfp4, or, with arithmetic in 16 bits,
+	// int8_wo and int4_wo; empty: FP8 at one byte, MXFP4 at 0.53125.
+	WeightType string `toml:"weight_type,omitempty" json:",omitempty"`
 	// WeightBlock is the number of FP8 weights in a row that share a scale (weight_block_size of
 	// quantization_config); 0: one scale per matrix. The two have different kernels.
 	WeightBlock int    `toml:"weight_block,omitempty" json:"-"`
@@ -69,7 +74,7 @@ func (m *Model) Class(keys ...string) string {
 	}{
 		{m.IsLatent(), "latent attention (kv_lora_rank)"}, {m.IsIndexed(), "an indexer (index_top_k)"},
 		{m.IsMixture(), "experts (experts)"}, {m.IsWindowed(), "sliding windows (window)"},
-		{m.WeightBytesEach != 2, fmt.Sprintf("weights of %d bytes (weight_bytes_each)",
+		{m.WeightBytesEach != 2, fmt.Sprintf("weights of %g bytes (weight_bytes_each)",
 			m.WeightBytesEach)},
 		{m.KVBytesEach != 2, fmt.Sprintf("KV of %d bytes (kv_bytes_each)", m.KVBytesEach)},
 	} {
@@ -96,6 +101,9 @@ func (m *Model) LayerQKV() int64 {
 		int64((m.QHeads+2*m.KVHeads)*m.HeadDim)
 }
 
+// weightTypes are the values of Model.WeightType.
+var weightTypes = []string{"int4_wo", "int8", "int8_wo", "mxfp4", "nvfp4"}
+
 // mostLayers bounds a model's layers.
 const mostLayers = 1 << 12
 
@@ -107,7 +115,7 @@ func (m *Model) Parameters() int64 {
 }
 
 // wide returns the bytes per weight of tensors that are kept in at least 16 bits.
-func (m *Model) wide() int64 { return int64(max(2, m.WeightBytesEach)) }
+func (m *Model) wide() int64 { return int64(math.Ceil(max(2, m.WeightBytesEach))) }
 
 // LayerWeightBytes returns the mean bytes of one layer's weights, including norms and biases.
 func (m *Model) LayerWeightBytes() int64 {
@@ -123,9 +131,13 @@ func (m *Model) layersWeightBytes() (bytes int64) {
 	if m.QKVBias {
 		narrow += layers * int64((m.QHeads+2*m.KVHeads)*m.HeadDim)
 	}
-	bytes = narrow*int64(m.WeightBytesEach) + wide*m.wide()
-	bytes += (layers - dense) * m.mixtureWeightBytes()
-	return bytes + int64(m.Indexers())*m.indexerLinears()*int64(m.WeightBytesEach)
+	bytes = m.narrowBytes(narrow+int64(m.Indexers())*m.indexerLinears()) + wide*m.wide()
+	return bytes + (layers-dense)*m.mixtureWeightBytes()
+}
+
+// narrowBytes returns the bytes of weights of linears.
+func (m *Model) narrowBytes(weights int64) int64 {
+	return int64(math.Ceil(float64(weights) * m.WeightBytesEach))
 }
 
 // WeightBytes returns the bytes of all weights without MTP layers.
@@ -215,12 +227,17 @@ func (m *Model) validateSizes() error {
 		{"ffn", m.FFN, 1 << 22},
 		{"vocab", m.Vocab, 1 << 24},
 		{"max_context", m.MaxContext, 1 << 30},
-		{"weight_bytes_each", m.WeightBytesEach, 8},
 		{"kv_bytes_each", m.KVBytesEach, 8},
 	} {
 		if f.value < 1 || f.value > f.most {
 			return wrong(f.key, "want 1 to %d, got %d", f.most, f.value)
 		}
+	}
+	if b := m.WeightBytesEach; !(b > 0 && b <= 8) {
+		return wrong("weight_bytes_each", "want more than 0, up to 8, got %g", b)
+	}
+	if m.WeightType != "" && !slices.Contains(weightTypes, m.WeightType) {
+		return wrong("weight_type", "want one of %v, got %q", weightTypes, m.WeightType)
 	}
 	if m.MTPLayers < 0 || m.MTPLayers > m.Layers {
 		return wrong("mtp_layers", "want 0 to %d, got %d", m.Layers, m.MTPLayers)

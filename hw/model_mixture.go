@@ -38,7 +38,7 @@ func (m *Model) expertBytes() float64 {
 	if m.ExpertBytesEach > 0 {
 		return m.ExpertBytesEach
 	}
-	return float64(m.WeightBytesEach)
+	return m.WeightBytesEach
 }
 
 // mixtureWeightBytes returns the bytes of one layer's experts and router.

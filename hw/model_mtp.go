@@ -17,16 +17,16 @@ func (m *Model) projectionLinears() int64 { return 2 * int64(m.Hidden) * int64(m
 // the output. Embedding and LM head are shared with the model.
 func (m *Model) MTPWeightBytes() int64 {
 	h := int64(m.Hidden)
-	bytes := (m.AttentionLinears() + m.projectionLinears()) * int64(m.WeightBytesEach)
+	narrow, experts := m.AttentionLinears()+m.projectionLinears(), int64(0)
 	if m.QKVBias {
-		bytes += int64((m.QHeads+2*m.KVHeads)*m.HeadDim) * int64(m.WeightBytesEach)
+		narrow += int64((m.QHeads + 2*m.KVHeads) * m.HeadDim)
 	}
 	if m.RoutesLayer(m.Layers - 1) {
-		bytes += m.mixtureWeightBytes()
+		experts = m.mixtureWeightBytes()
 	} else {
-		bytes += 3 * h * int64(m.FFN) * int64(m.WeightBytesEach)
+		narrow += 3 * h * int64(m.FFN)
 	}
-	return int64(m.MTPLayers) * (bytes + 5*h*m.wide())
+	return int64(m.MTPLayers) * (m.narrowBytes(narrow) + experts + 5*h*m.wide())
 }
 
 // draftWeightBytes returns MTPWeightBytes if MTP layers are loaded, else 0.

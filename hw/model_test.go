@@ -114,7 +114,7 @@ func TestLoadModelErrors(t *testing.T) {
 		{"e.json", `{"num_local_experts": 8}`,
 			[]string{"e.json: not modelled: num_local_experts = 8; modelled are"}},
 		{"f.json", `{"quantization_config": {"bits": 4}}`,
-			[]string{"f.json: not modelled: quantization_config; modelled are"}},
+			[]string{"f.json:1: quantization_config: quant_method = missing"}},
 		{"g.json", `{"torch_dtype": "int8"}`, []string{"g.json", "torch_dtype", "int8"}},
 		{"h.toml", "name = \"x\"\nlayers = 4\nhiden = 64\n",
 			[]string{"h.toml:3", `unknown key "hiden"`, `did you mean "hidden"`}},

@@ -97,7 +97,7 @@ func (s *selected) at(tokens, requests, queries float64) float64 {
 // ModuleLinears returns the linears of a layer's attention and of its indexer, in seconds.
 func (p *Profile) ModuleLinears(m *Model, tokens int) float64 {
 	g := newGEMMOf(p, m, append(m.attentionMatrices(), m.indexerMatrices()...),
-		float64(m.WeightBytesEach))
+		m.WeightBytesEach)
 	t, _ := g.of(float64(tokens))
 	return t
 }

@@ -128,9 +128,7 @@ func matchTypes(value any, t reflect.Type, path string, found *[]mismatch) {
 				names = append(names, name)
 			}
 			sort.Strings(names)
-			if why := retired(at); why != "" {
-				msg += ", " + why
-			} else if near := nearest.Name(key, names); near != "" {
+			if near := nearest.Name(key, names); near != "" {
 				msg += fmt.Sprintf(", did you mean %q?", near)
 			}
 			*found = append(*found, mismatch{at, msg})

@@ -23,14 +23,12 @@ func noKernel(m *hw.Model) string {
 		return m.Class()
 	}
 	var of []string
+	plain := m.Class("experts", "window", "weight_bytes_each", "kv_bytes_each")
 	for _, c := range []struct {
 		has  bool
 		name string
 	}{
-		{m.IsMixture(), "experts (experts)"}, {m.IsWindowed(), "sliding windows (window)"},
-		{m.WeightBytesEach != 2, fmt.Sprintf("weights of %d bytes (weight_bytes_each)",
-			m.WeightBytesEach)},
-		{m.KVBytesEach != 2, fmt.Sprintf("KV of %d bytes (kv_bytes_each)", m.KVBytesEach)},
+		{plain != "", plain},
 		{m.IndexKeyBytes != 2*m.IndexHeadDim, fmt.Sprintf("keys of the indexer of %d bytes "+
 			"(index_key_bytes), not fp16's %d", m.IndexKeyBytes, 2*m.IndexHeadDim)},
 		{m.IndexEvery > 1, "layers that share a selection (index_every)"},
