@@ -42,7 +42,7 @@ __device__ inline uint4 load_logits(const uint16_t *row, int64_t first, int voca
   return make_uint4(word[0], word[1], word[2], word[3]);
 }
 
-// NaN loses against any number; eight of them are a NaN, which wins no comparison.
+// NaN loses against any number; eight NaNs give a NaN, which wins no comparison.
 __device__ inline float largest(uint4 v) {
   const auto pair = [](const uint32_t &word) { return *reinterpret_cast<const __half2 *>(&word); };
   const __half2 m = __hmax2(__hmax2(pair(v.x), pair(v.y)), __hmax2(pair(v.z), pair(v.w)));

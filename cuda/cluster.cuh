@@ -7,7 +7,7 @@
 
 namespace ss {
 
-constexpr int kClusterMax = 8;  // CTAs; every GPU with clusters supports so many
+constexpr int kClusterMax = 8;  // CTAs; every GPU with clusters supports this size
 
 __device__ inline int cluster_rank() {
   uint32_t rank = 0;
@@ -54,8 +54,8 @@ __device__ inline void cluster_store(uint32_t at, float x) {
 #endif
 }
 
-// CTAs of a cluster so that those of `units` clusters are at most `slots`; 1 where that is one
-// a unit or the GPU has no clusters.
+// CTAs per cluster such that `units` clusters have at most `slots` CTAs; 1 where that is one a unit
+// or the GPU has no clusters.
 inline int cluster_size(const Limits &found, int64_t units, int64_t slots) {
   int ctas = found.capability >= 90 ? kClusterMax : 1;
   while (ctas > 1 && units * ctas > slots) ctas /= 2;

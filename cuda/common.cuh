@@ -43,11 +43,11 @@ int allow_shared(int bytes) {
 }
 
 // A stream that does not wait for the default stream. drop_stream waits for its work and ignores
-// errors. High: its CTAs are scheduled before those of others.
+// errors. High: its CTAs are scheduled before other streams' CTAs.
 int take_stream(cudaStream_t *out, bool high);
 void drop_stream(cudaStream_t stream);
 
-// Runs operations one after another on the stream.
+// Runs operations in sequence on the stream.
 int run_calls(const ss_call *calls, int n, cudaStream_t stream);
 
 inline cudaStream_t stream_of(ss_stream s) { return static_cast<cudaStream_t>(s); }

@@ -1,9 +1,9 @@
 // Decode attention over paged KV blocks, dense or block-sparse (equation and shapes: sparseserve.h,
 // ss_decode_args).
 //
-// A CTA works on pieces of units one after another (pieces.cuh); its warps share a piece's blocks
-// round robin and merge at the end. The pieces of a unit meet in the workspace, where the last to
-// arrive merges them, in order: one launch does it all, and the same input gives the same bytes.
+// A CTA works on pieces of units in sequence (pieces.cuh); its warps share a piece's blocks round
+// robin and merge at the end. The pieces of a unit meet in the workspace, where the last to arrive
+// merges them, in order: one launch does it all, and the same input gives the same bytes.
 #include <algorithm>
 
 #include "decode.cuh"
@@ -172,8 +172,8 @@ __global__ void __launch_bounds__(kDecodeWarps * 32, 2) decode_kernel(DecodeShap
     attend<D, kStages>(shape, piece, shared, valid_rows, &last);
 }
 
-// Shared memory that the pieces of a unit are weighed in (merge_pieces), within what every form has
-// for its rings.
+// Shared memory in which the pieces of a unit are weighed (merge_pieces), within the rings of every
+// form.
 constexpr int kMergeBytes = 64 << 10;
 
 static int grid_of(const DecodeShape &shape) { return std::max(shape.ctas, shape.most); }
@@ -190,8 +190,8 @@ static int launch_decode(const DecodeShape &shape, cudaStream_t stream) {
   return check(cudaGetLastError(), "decode_kernel");
 }
 
-// Cost of a launch of so many CTAs a unit, in blocks: waves x (blocks of a CTA + its beginning and
-// end).
+// Cost of a launch with the given CTAs per unit, in blocks: waves x (blocks of a CTA + its
+// beginning and end).
 static int64_t cost_of(const ss_decode_args &a, int64_t units, int splits, int slots) {
   return ceil_div64(units * splits, slots) * (ceil_div(a.max_blocks, splits) + kFixedBlocks);
 }
@@ -216,8 +216,8 @@ static bool in_one_wave(const ss_decode_args &a, int64_t units, int splits, int 
 }
 
 // CTAs of a dense batch, so that the pieces of a unit can be weighed even where all CTAs share one
-// request's units: each head has an equal part of them, and a piece at either end that it shares
-// with its neighbours.
+// request's units: each head has an equal part, and a piece at either end that it shares with its
+// neighbours.
 static int64_t most_ctas(const ss_decode_args &a, int group) {
   const int64_t parts = (kMergeBytes / int(sizeof(float)) - 2 * kGroupMax) / group;
   return a.heads_kv * (parts - 2);

@@ -23,7 +23,7 @@ struct digest_tile {
   static constexpr int kTile = kDigestRows * kTokens;
   uint4 row[kDigestRows];
 
-  // A lane has every kTokens-th token of the tile; k is its piece of the first of them, and `left`
+  // A lane has every kTokens-th token of the tile; k is its piece of the first one, and `left`
   // tokens of the block begin there.
   __device__ void load(const uint4 *k, int left) {
 #pragma unroll

@@ -72,7 +72,7 @@ struct Saver {
   std::mutex lock;
   std::condition_variable wake, idle;
   uint64_t epoch = 0;    // saves started
-  bool running = false;  // the newest of them
+  bool running = false;  // the newest call
   bool driven = false;   // by a thread
   int inside = 0;        // threads that work at it
   bool stop = false;

@@ -1,5 +1,5 @@
-// Holds a stream until the host opens it, then brings what the host has written: all that depends
-// on the host's answer is launched before the answer is known, and no launch follows it.
+// Holds a stream until the host opens it, then copies the host's data: work that depends on the
+// host's answer is launched before the answer is known, and no launch follows it.
 //
 //   wait until gate >> SS_GATE_BITS >= turn
 //   n = gate mod 2^SS_GATE_BITS
@@ -24,7 +24,7 @@ __device__ inline uint64_t read_gate(const uint64_t *gate) {
 
 constexpr int kGateThreads = 1024;
 
-// Where a word of rows of so many words is, in bytes.
+// Offset in bytes of a word in rows of n words.
 __device__ inline int64_t place(int word, int row, int64_t pitch) {
   return word / row * pitch + word % row * 16;
 }

@@ -12,8 +12,8 @@ constexpr int kNoBlock =
 constexpr int kColumnBits =
     0x3fffffff;  // of an entry of a list of columns, the key; bit 30 + h: half h does not see it
 
-// The blocks of a tile of queries, 64 keys each, in the order of a walk: those that both halves
-// see, gathered columns (whole tiles of keys), then those of one half only.
+// The blocks of a tile of queries, 64 keys each, in the order of a walk: blocks for both halves,
+// gathered columns (whole tiles of keys), then blocks for one half only.
 struct MiPlan {
   const int32_t *list, *column;      // NULL: sink and window
   int both, first, second, columns;  // list: blocks; columns: keys

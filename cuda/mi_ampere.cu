@@ -1,9 +1,9 @@
 // MInference's sparse prefill where Hopper's instructions are not: FlashAttention-2's schedule on
 // mma.sync (equation: prefill.cu; shapes: ss_mi_attend_args).
 //
-// A CTA owns one half of a tile, 64 queries of one head, a warp 16 of them. Keys and values pass in
-// tiles of 64, each a block or gathered columns: which key a row of a tile is stands in shared
-// memory, so that both are read and masked alike.
+// A CTA owns one half of a tile, 64 queries of one head, 16 per warp. Keys and values pass in tiles
+// of 64, each a block or gathered columns: which key a row of a tile is stands in shared memory, so
+// that both are read and masked alike.
 #include "mi_mma.cuh"
 
 namespace ss {
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(kMiThreads) mi_ampere_kernel(ss_mi_attend_args
                g.q_tokens, query);
   const auto listed = [&](int row) { return key[row]; };
   for (int t = 0; t < walk.tiles(); t++) {
-    __syncthreads();  // nobody reads the last tile or its keys any more
+    __syncthreads();  // no warp reads the last tile or its keys any more
     if (threadIdx.x < kMiBlock) key[threadIdx.x] = walk.key(t, threadIdx.x);
     __syncthreads();
     mi_copy_rows(k_tile, k, g.k_token_stride, limit, listed);

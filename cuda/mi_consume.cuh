@@ -24,7 +24,7 @@ struct Rows {
   float top[2] = {-INFINITY, -INFINITY}, sum[2] = {}, alpha[2] = {};
 };
 
-// S becomes P; what O has to be multiplied by is in alpha.
+// S becomes P; alpha is the factor for O.
 __device__ inline void softmax(float (&s)[64], Rows &r, float scale_log2) {
 #pragma unroll
   for (int h = 0; h < 2; h++) {

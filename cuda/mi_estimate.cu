@@ -17,8 +17,8 @@ struct Estimate {
   float2 *part, *row;             // [Hq][parts][64], [Hq][64]: largest score and sum
 };
 
-// The scores of a run of tiles, one after another; the next tile's keys come meanwhile. f gets the
-// tile's number and S, times scale log2 e, -inf where a query does not see the key.
+// The scores of a run of tiles, in sequence; the next tile's keys come meanwhile. f gets the tile's
+// number and S, times scale log2 e, -inf where a query does not see the key.
 template <typename F>
 __device__ inline void walk_keys(const Estimate &e, int head, int from, int to, F f) {
   extern __shared__ __align__(128) char shared[];
@@ -37,7 +37,7 @@ __device__ inline void walk_keys(const Estimate &e, int head, int from, int to, 
   copy_keys(from);
   for (int tile = from; tile < to; tile++) {
     copy_wait<0>();
-    __syncthreads();  // this tile has come, and nobody reads the one before any more
+    __syncthreads();  // this tile has come, and no warp reads the one before any more
     if (tile + 1 < to) copy_keys(tile + 1);
     float s[8][4];
     mi_scores(s, q_tile, k_tile + tile % 2 * kMiTileBytes, warp, lane);

@@ -68,7 +68,7 @@ static Encode encoder() {
   return found;
 }
 
-// Boxes of 64 dimensions and so many tokens of one head.
+// Boxes of 64 dimensions and n tokens of one head.
 static int encode(CUtensorMap *map, const void *base, int tokens, int heads, int64_t token_stride,
                   int64_t head_stride, int box_tokens = kMiBlock) {
   const cuuint64_t size[3] = {kDim, cuuint64_t(tokens), cuuint64_t(heads)};

@@ -71,7 +71,7 @@ __device__ inline bool covered(const int32_t *blocks, int n, int key) {
   return i > 0 && key < blocks[i - 1] + kMiBlock;
 }
 
-// Writes those of n entries that `keep` keeps, in order; returns how many.
+// Writes the entries that `keep` keeps, in order; returns their number.
 template <typename Keep, typename Entry>
 __device__ inline int compact(int n, int32_t *out, Keep keep, Entry entry) {
   __shared__ int warps[kLinesThreads / 32];
@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(kLinesThreads) parts_kernel(Lines l) {
   if (threadIdx.x == 0) *reinterpret_cast<int4 *>(counts) = make_int4(both, first, second, columns);
 }
 
-// Blocks of a half, at most: one a line, and those that fit the context.
+// Blocks of a half, at most: one per line, and no more than fit the context.
 static int half_stride_of(const ss_mi_lines_args &a) {
   const int most = (a.prefix + a.q_tokens) / kMiBlock + 2;
   return a.slash_count < most ? a.slash_count : most;

@@ -10,7 +10,7 @@ constexpr int kMiDim = 128;
 constexpr int kMiThreads = 128;
 constexpr int kMiTileBytes = kMiBlock * kMiDim * 2;
 
-// Starts the copies of 64 rows to a swizzled tile; rows first + i, or those that `at` names, from
+// Starts the copies of 64 rows to a swizzled tile; rows first + i, or the rows in `at`, from
 // `limit` on become zeros.
 template <typename At>
 __device__ inline void mi_copy_rows(uint32_t tile, const __half *from, int64_t stride, int limit,

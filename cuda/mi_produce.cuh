@@ -38,7 +38,7 @@ __device__ inline void load_rows(char *to, const __half *from, int64_t stride,
   copy_commit();
 }
 
-// Keys and values in KV blocks of T tokens: the copies are of groups of rows that share a block, a
+// Keys and values in KV blocks of T tokens: each copy moves a group of rows that share a block, a
 // lane of one warp each.
 struct Pages {
   const int32_t *table;  // of the KV head
@@ -126,7 +126,7 @@ __device__ inline void produce_pages(MiShared &s, const ss_prefill_args &a, cons
 }
 
 // All four warps of the producer: tile t of columns; the one before is handed over when its copies
-// have come, which is when those of this one are on their way.
+// have come, when the copies of this one have been started.
 __device__ inline void load_columns(MiShared &s, const ss_prefill_args &p, const MiPlan &plan,
                                     const Walk &w, int kv_head) {
   const __half *k = static_cast<const __half *>(p.k) + kv_head * p.k_head_stride,

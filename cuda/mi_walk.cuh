@@ -30,7 +30,7 @@ static_assert(sizeof(MiShared) <= 227 * 1024, "shared memory of a CTA");
 
 // Tiles of keys in the order of the walk.
 struct Walk {
-  int both, shared, first, second;  // tiles; shared: those of both halves and the columns
+  int both, shared, first, second;  // tiles; shared: tiles of both halves and the columns
   __device__ explicit Walk(const MiPlan &p)
       : both((p.both + 1) / 2),
         shared(both + (p.columns + kTileKeys - 1) / kTileKeys),

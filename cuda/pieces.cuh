@@ -5,12 +5,13 @@
 // slower, and so would all that wait for it.
 //
 // Dense, else: the units' blocks stand in a row, unit after unit, and the CTAs get equal runs of
-// it. So time follows the sum of the contexts and not the longest of them. A run may end one unit,
-// hold whole ones and begin another. A unit shorter than a run adds a piece to some CTA; such a
-// piece costs as much as kFixedBlocks blocks, and so many empty places precede the unit. With
-// equal contexts and a multiple of the units for CTAs no run crosses from one unit to the next.
+// it. So time follows the sum of the contexts and not the longest one. A run may end one unit, hold
+// whole ones and begin another. A unit shorter than a run adds a piece to some CTA; such a piece
+// costs as much as kFixedBlocks blocks, so the unit is preceded by that number of empty places.
+// With equal contexts and a multiple of the units for CTAs no run crosses from one unit to the
+// next.
 //
-// Lists: equally many CTAs a unit; lists of one launch are of about one length.
+// Lists: equally many CTAs a unit; lists of one launch have about the same length.
 //
 // Contexts are known on the GPU only. Each warp of each CTA scans all of them, which is faster
 // than a launch or a barrier.
@@ -36,7 +37,7 @@ struct Piece {
   int request, unit;
   int first, end;   // blocks of the unit, or entries of its list
   int part, parts;  // this is piece `part` of the unit's `parts`
-  int home;         // CTA of part 0; the others are of the CTAs after it
+  int home;         // CTA of part 0; later CTAs have the other parts
 };
 
 class Pieces {

@@ -2,7 +2,7 @@
 // sparseserve.h, ss_prefill_args).
 //
 // Where mi_hopper.cu's kernel applies, that one runs. This one has FlashAttention-2's schedule on
-// mma.sync, and serves sm_80 and newer. A CTA owns 128 queries of one head, a warp 32 of them; keys
+// mma.sync, and serves sm_80 and newer. A CTA owns 128 queries of one head, 32 per warp; keys
 // and values pass in tiles of 64 tokens, from the diagonal backwards, so that only the first tiles
 // need the mask:
 //   S = Q K^T      m' = max(m, rowmax S)      P = exp2(c S - c m')
@@ -188,7 +188,7 @@ __global__ void __launch_bounds__(kPrefillWarps * 32, 2)
   // The slot of this warp's next group comes to shared memory with the tile of values: a load to a
   // register would be put off, for want of registers, to just before its use.
   const uint32_t slot_at = v_tile + kKeys * D * 2 + threadIdx.x / 32 * 4;
-  // of keys; those of values are T rows on
+  // of keys; values are T rows further
   const auto rows_of = [=](uint32_t slot, Place p) { return slot * 2 * a.block_tokens + p.token; };
 
   // keys that any query of the tile sees

@@ -20,9 +20,9 @@ typedef struct {
   float *samples;  // host [repeats], milliseconds
 } ss_layers_args;
 
-// Computes the layers one after another on one stream; a second host thread saves each on a stream
-// of its own as soon as it is computed. A sample is the host time until the last layer is computed
-// and saved. Without a limit to the layers buffered all are launched at once, before the first is
+// Computes the layers in sequence on one stream; a second host thread saves each on a stream of its
+// own as soon as it is computed. A sample is the host time until the last layer is computed and
+// saved. Without a limit to the layers buffered all are launched at once, before the first is
 // saved; with one, calls of both threads overlap, as in the serving loop.
 SS_API int ss_bench_prefill(const ss_layers_args *args);
 

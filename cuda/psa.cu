@@ -21,7 +21,7 @@ struct Partials {
   float m[2][kWarps][kGroupMax], l[2][kWarps][kGroupMax], least[2][kWarps][kGroupMax];
 };
 
-// The verifying step. `own` values are of row lane / 4; every warp returns the same answer.
+// The verifying step. `own` values belong to row lane / 4; every warp returns the same answer.
 template <int kWarps>
 __device__ inline bool verify(Partials<kWarps> &partials, int parity, float own_m, float own_l,
                               float own_least, const PsaUnit &before, int group, int left,

@@ -2,10 +2,9 @@
 // that one request's heads fill the GPU.
 //
 // Warps process the next blocks of the order together, a wave at a time, and exchange the weight of
-// each block. From those every warp finds by itself after which microbatch of the wave to
-// stop; a warp whose blocks are beyond it restores its softmax of before the wave. So
-// up to a wave of blocks is read in vain, which costs less here than deciding after each
-// microbatch.
+// each block. From those every warp finds by itself after which microbatch of the wave to stop; a
+// warp whose blocks are beyond it restores its softmax of before the wave. So up to a wave of
+// blocks is read without use, which costs less here than deciding after each microbatch.
 #include "cluster.cuh"
 #include "psa.cuh"
 
@@ -240,7 +239,7 @@ static int launch_run(const PsaShape &shape, int ctas, cudaStream_t stream) {
                         kWarps * 32, kShared, ctas, stream, shape);
 }
 
-// A wave is 64 blocks where the launch has so many: each wave costs a decision. A warp's run of
+// A wave is 64 blocks if the launch has 64, because each wave costs a decision. A warp's run of
 // blocks must be in one microbatch.
 template <int D, int kStages>
 static int launch_stages(const PsaShape &shape, const Limits &found, cudaStream_t stream,

@@ -311,7 +311,7 @@ typedef struct {
 SS_API int ss_psa_state(const ss_psa_args *args, int64_t *bytes);
 SS_API int ss_psa(const ss_psa_args *args, ss_stream stream);
 
-// PSA with loads: those of microbatch j + 1 are gathered on a second stream while microbatch j
+// PSA with loads: blocks of microbatch j + 1 are gathered on a second stream while microbatch j
 // computes; microbatches without loads follow in the launch of the one before. It stops once the
 // flag is set, and waits for no more than it must to hear of that: when it returns, all is
 // enqueued, not done. Work that was enqueued before on `stream` must not set the flag any more.
@@ -336,9 +336,9 @@ SS_API int ss_psa_pipeline(const ss_psa_pipeline_args *args, ss_stream stream);
 // Causal prefill attention of one request: query i (of q_tokens) sees keys 0 .. prefix + i of the
 // prefix + q_tokens keys. fp16; element (token, head, d) of a tensor is at token * token_stride +
 // head * head_stride + d, strides multiples of 8. With table != NULL keys and values are in KV
-// blocks instead: those of token t of KV head h in slot table[h * table_stride + t / T], at offset
-// t % T, T at most 256; k and v and their strides are not read then. The new tokens' own keys and
-// values must be in their blocks too (ss_rope puts them there).
+// blocks instead: token t of KV head h is in slot table[h * table_stride + t / T], at offset t % T,
+// T at most 256; k and v and their strides are not read then. The new tokens' own keys and values
+// must be in their blocks too (ss_rope puts them there).
 typedef struct {
   const void *q, *k, *v;
   void *out;
@@ -377,8 +377,8 @@ SS_API int ss_mi_attend(const ss_mi_attend_args *args, ss_stream stream);
 // 1: ss_mi_attend runs on wgmma
 SS_API int ss_mi_kernel(const ss_mi_attend_args *args, int32_t *hopper);
 
-// Keys and values of one request's KV blocks as tensors, for what takes no table: those of token t
-// of KV head h go to row t of k, v + h * head_stride.
+// Keys and values of one request's KV blocks as tensors, for kernels without a table: token t of KV
+// head h goes to row t of k, v + h * head_stride.
 typedef struct {
   const void *pool;
   const int32_t *table;  // [heads][table_stride] slots
@@ -688,9 +688,9 @@ typedef struct {
   const void *args;
 } ss_call;
 
-// Runs the calls one after another as one sample, warmup + repeats times, and returns every sample
-// of the repeats in milliseconds. With flush, a buffer of twice the L2 is read before each sample,
-// outside the timed span: the sample starts with none of its data in the L2.
+// Runs the calls in sequence as one sample, warmup + repeats times, and returns every sample of the
+// repeats in milliseconds. With flush, a buffer of twice the L2 is read before each sample, outside
+// the timed span: the sample starts with none of its data in the L2.
 typedef struct {
   const ss_call *calls;
   int32_t n_calls;

@@ -13,7 +13,7 @@
 namespace ss {
 
 constexpr int kTopkThreads = 256;
-constexpr int kCandidates = 128;           // up to so many, ranking is cheaper than more passes
+constexpr int kCandidates = 128;           // up to this number, ranking is cheaper than more passes
 constexpr uint32_t kForced = 0xffffffffu;  // above the key of any score, +inf included
 
 __device__ inline uint32_t key_of(float score) {

@@ -38,7 +38,7 @@ failed=0
 for c in $children; do
   wait "$c" || failed=1
 done
-wait # for those that an interrupt has not let end
+wait # for runs that an interrupt has stopped
 for log in "$out"/gpu*.log; do
   tail -n 2 "$log"
 done

@@ -24,7 +24,7 @@ __device__ inline void barrier_arrive(uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-// Arrives, and expects so many bytes more of the copy engine.
+// Arrives, and expects n more bytes of the copy engine.
 __device__ inline void barrier_expect(uint32_t barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
@@ -44,7 +44,7 @@ __device__ inline void barrier_wait(uint32_t barrier, int parity) {
       : "memory");
 }
 
-// A named barrier of the CTA, of so many threads; 0 is __syncthreads.
+// A named barrier of the CTA for n threads; 0 is __syncthreads.
 __device__ inline void named_sync(int name, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(name), "r"(threads) : "memory");
 }

@@ -12,7 +12,7 @@ type blocks struct {
 	*access
 	pool, table, slot               cuda.Ptr
 	stride, listStride, tokens, dim int
-	pageSlots                       int // 0: the table is of slots
+	pageSlots                       int // 0: the table holds slots
 }
 
 func (p *blocks) slotOf(unit, block, entry int) int {

@@ -10,7 +10,7 @@ import (
 // overlap is the slow-down of a layer's kernels in sequence on a stream, while FlashH2D loads on
 // two SMs as for prefixes, and while FlashD2H saves. It includes a time per launch, because the GPU
 // reads launches over the same link, and the slow-down of linears whose CTAs fill the SMs a whole
-// number of times. Transfers last longer than many samples, so the median is of samples that one
+// number of times. Transfers last longer than many samples, so the median covers samples that one
 // transfer overlaps throughout.
 func overlap(b *bench) {
 	slab, pool := b.slabs()

@@ -11,7 +11,7 @@ import (
 type plan struct {
 	count, block int64
 	pool         cuda.Ptr // contiguous blocks in device memory
-	// addresses on the GPU, for kernels; run: those of pool's blocks
+	// addresses on the GPU, for kernels; run: addresses of pool's blocks
 	host, device, run cuda.Ptr
 	hostHost, hostDev cuda.HostMemory // host and device in pinned memory, for the memcpy forms
 }

@@ -190,7 +190,7 @@ func (d *Device) planAhead(layer int, w *sim.Work) {
 
 // fillPlan fills in the slots that the lookup assigned.
 func (d *Device) fillPlan(w *sim.Work) {
-	next := 0 // of w, which has those of layer-segmented prefills too, in the same order
+	next := 0 // of w, which also has layer-segmented prefills, in the same order
 	for _, own := range d.plan.tables {
 		for next < len(w.Tables)-1 && w.Tables[next].Row != own.row {
 			next++

@@ -148,7 +148,7 @@ type plan struct {
 	closed []closed
 	saves  []part     // of closed, in order
 	begun  []closed   // prefixes that chunked prefills begin with, of hits
-	tables []rowSlots // of prefills, without what the server says of them
+	tables []rowSlots // of prefills, without the server's data
 	passes []pass     // of prefills
 	decode *cuda.DecodeArgs
 }
@@ -194,7 +194,7 @@ func (d *Device) planDecodes(layer int, w *sim.Work) {
 	switch {
 	case w.Lists != nil:
 		d.planLists(layer, w.Lists, write)
-	case w.Sparse && d.cfg.Selects: // what Score chose has not left the GPU
+	case w.Sparse && d.cfg.Selects: // Score's choice has not left the GPU
 		a.Count, a.List, a.ListStride = b.count.At, b.list.At, int32(d.budget)
 		a.MaxBlocks = int32(min(d.budget, c.most))
 	}

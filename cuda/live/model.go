@@ -11,7 +11,7 @@ import (
 // model is the weights on the device, fp16.
 type model struct {
 	weights.Config
-	tensors []tensors // of each layer; those of no layer are in the first
+	tensors []tensors // of each layer; tensors outside layers are in the first
 	invFreq cuda.Ptr  // fp32 [HeadDim / 2]
 }
 

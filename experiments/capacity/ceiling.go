@@ -18,7 +18,7 @@ type ceiling struct {
 	limitedBy []string
 	beyond    Share // the limit that is missed by the most there
 	effects   []Effect
-	at        float64 // the load that the effects are of
+	at        float64 // the load of the effects
 	requests  int     // of the longest run
 }
 

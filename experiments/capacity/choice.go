@@ -51,7 +51,7 @@ type Choice struct {
 	Beyond  *Share   `json:"beyond,omitempty"`
 	Fails   float64  `json:"fails,omitempty"`
 	Effects []Effect `json:"effects"`  // of a tenth more of each resource, beyond it
-	Short   []string `json:"short_of"` // those that matter, the most first
+	Short   []string `json:"short_of"` // effective ones, largest effect first
 	Runs    int      `json:"runs"`
 }
 

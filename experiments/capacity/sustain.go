@@ -234,7 +234,7 @@ func (w *window) Enough() error {
 func ratesFor(all []Sustained) []float64 {
 	best := slices.MaxFunc(all, compareRates).Rate
 	if best == 0 {
-		return []float64{1} // nothing is served at any rate; the run says why
+		return []float64{1} // nothing is served at any rate; the run has the reason
 	}
 	weakest := best
 	for _, s := range all {

@@ -13,7 +13,7 @@ type classRule struct {
 	key    string
 	when   func(*hw.Model, *sim.Spec) bool
 	reason string // {model} and {index_top_k} are the model's
-	// obstacles are keys of the model. The reason ends with the values of those that are set.
+	// obstacles are keys of the model. The reason ends with the values of the keys that are set.
 	obstacles string
 }
 

@@ -129,7 +129,7 @@ func (l *loader) settle(s *sim.Spec, preset *Preset, layers []Setting) {
 	switch {
 	case why != "":
 	case l.cfg.Workload.PrefixHit > 0:
-		s.PrefixCache.Mode = sim.PrefixOff // the workload says what is cached
+		s.PrefixCache.Mode = sim.PrefixOff // the workload gives the cached share
 	case s.Speculation.Tokens > 0:
 		why = "is not simulated with speculation.tokens"
 	case model.IsWindowed():

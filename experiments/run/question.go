@@ -13,7 +13,7 @@ type Question struct {
 	Command string
 	Name    string   // of the configuration
 	Asked   []string // settings and other flags
-	Text    string   // of the configuration and those that it starts from
+	Text    string   // of the configuration and of its base
 	Config  []byte   // the resolved configuration; nil where axes change it
 	Axes    []string // keys that differ between runs
 	// Runs are the runs known in advance; nil if the answer chooses runs as it goes.

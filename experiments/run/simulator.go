@@ -143,7 +143,7 @@ func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
 		return nil, fmt.Errorf("prefill.pattern: %w", err)
 	}
 	cfg.RecallProxy = p.Output.RecallProxy && p.System.Sparse() && p.System.Selection.Recording == ""
-	tp := float64(p.System.TensorParallel) // what each GPU has of the host:
+	tp := float64(p.System.TensorParallel) // each GPU's share of the host:
 	cfg.Spec.DRAMGiB /= tp
 	cfg.Spec.PrefixCache.DRAMGiB /= tp
 	cfg.Spec.PrefixCache.SSDGiB /= tp

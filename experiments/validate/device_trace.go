@@ -195,7 +195,7 @@ func unmarshalCalls(text []byte) ([]live.RecordedStep, error) {
 			if len(line.Joined) > 0 {
 				m.Joined = line.Joined[i]
 			}
-			if len(l)%2 != 0 { // two more are of earlier builds, which nothing reads
+			if len(l)%2 != 0 { // two more belong to earlier builds and are not read
 				m.Evictions = l[len(l)-1]
 			}
 			s.Layers = append(s.Layers, live.RecordedLayer{Layer: int(l[0]), Work: int(l[1]),

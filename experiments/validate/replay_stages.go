@@ -67,7 +67,7 @@ func rateChange(a []float64) int {
 	if len(a) < 2*stageLeast {
 		return 0
 	}
-	n := len(a) - 1 // gaps; the one before arrival i is of the part before the cut
+	n := len(a) - 1 // gaps; the gap before arrival i belongs to the part before the cut
 	best, at := 0.0, 0
 	whole := likelihood(n, a[n]-a[0])
 	for i := stageLeast; i <= len(a)-stageLeast; i++ {

@@ -15,8 +15,8 @@ import (
 // Knob is a varied part of a configuration.
 type Knob struct {
 	Name   string   // as a flag has it
-	Keys   []string // of the configuration, that it sets
-	Factor bool     // a value multiplies what the configuration has, and is no value of the keys
+	Keys   []string // of the configuration, set by it
+	Factor bool     // a value multiplies the configuration's value and is no value itself
 	About  string
 
 	form string // of a key's value, with %s for the knob's; empty for the value itself
@@ -138,7 +138,7 @@ func used(k *Knob, systems []sim.Spec) bool {
 		case "window":
 			return s.Offload.BatchControl
 		case "rate", "prompt":
-			return false // the load, which a metric is of
+			return false // the load of a metric
 		}
 		return true
 	})

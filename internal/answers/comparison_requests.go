@@ -76,7 +76,7 @@ func distributions(all []replayed, j int, scale float64) *doc.Chart {
 	}
 	n := len(sides[0])
 	if n == 0 {
-		return nil // all answers are of one token
+		return nil // all answers have one token
 	}
 	least, most := min(slices.Min(sides[0]), slices.Min(sides[1])),
 		max(slices.Max(sides[0]), slices.Max(sides[1]))

@@ -16,7 +16,7 @@ const mostNames = 4
 func Warnings(all []resultWarning, results int) []doc.Warning {
 	return named(all, func(of []string) string {
 		switch n := len(of); {
-		case results == 1: // they are of the whole answer
+		case results == 1: // they concern the whole answer
 			return ""
 		case n == results && n > 1:
 			return "all of them"

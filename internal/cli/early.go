@@ -18,8 +18,8 @@ import (
 // earlyEvery is the time to the first picture, and between one and the next.
 const earlyEvery = 5 * time.Second
 
-// early returns what takes each run as it finishes, from many goroutines, and draws those that have
-// finished, in the order of points, while others go on. After an error it draws no more.
+// early returns what takes each run as it finishes, from many goroutines, and draws the finished
+// ones, in the order of points, while others go on. After an error it draws no more.
 func early(points []config.Point, every time.Duration,
 	draw func([]run.Result) error) func(run.Result) {
 	var mu sync.Mutex

@@ -187,7 +187,7 @@ func nothingServed(sums []sim.Summary) error {
 func (s *simulateCmd) open(app *App, sweep *config.Sweep, q *run.Question) (folder *run.Folder,
 	err error) {
 	version, name := app.Version, sweep.Name+settingsName(s.Set)
-	if s.Config == "" && sweep.Variants[0].Config.Own { // only what is set says what runs
+	if s.Config == "" && sweep.Variants[0].Config.Own { // only the settings determine the runs
 		name = strings.TrimPrefix(settingsName(s.Set), "-")
 	}
 	if s.Live != "" { // a measurement of this machine, made with these flags

@@ -103,13 +103,13 @@ type Part struct {
 // Effect is the effect of one setting of a knob on the chart's base value. Changes are relative to
 // the base, in %. The settings of a knob are adjacent.
 type Effect struct {
-	Knob    string   `json:"knob"` // with what the configuration has of it
+	Knob    string   `json:"knob"` // with the configuration's value
 	Setting string   `json:"setting"`
 	Value   float64  `json:"value"`
 	Change  float64  `json:"change"`
 	Low     *float64 `json:"low,omitempty"` // ends of the interval of the change
 	High    *float64 `json:"high,omitempty"`
-	Below   bool     `json:"below,omitempty"` // the setting is below what the configuration has
+	Below   bool     `json:"below,omitempty"` // the setting is below the configuration's value
 }
 
 // Name returns the knob and its setting.

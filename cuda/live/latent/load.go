@@ -10,7 +10,7 @@ import (
 
 // model is the weights on the device, fp16.
 type model struct {
-	tensors [][kinds]cuda.Ptr // of each layer; those of no layer are in the first
+	tensors [][kinds]cuda.Ptr // of each layer; tensors outside layers are in the first
 	invFreq cuda.Ptr          // fp32 [Rope / 2]
 }
 
