@@ -53,7 +53,7 @@ var reported = []struct {
 		"--heat", "link,hbm", "--steps", "2", "--threshold", "dram"}},
 	{"comparison", 3, []string{"compare", measuredRun, "--set", "model=llama2-7b", "--set",
 		"gpu=h100-80gb", "--set", "system.max_requests=128"}},
-	{"validation", 13, []string{"validate", "validate-tiny.toml", "--live=reference", "--set",
+	{"validation", 12, []string{"validate", "validate-tiny.toml", "--live=reference", "--set",
 		"workload.requests=2", "--split-every", "2"}},
 	{"calibration", 6, nil},
 	{"purchase", 4, nil},

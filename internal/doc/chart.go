@@ -1,6 +1,9 @@
 package doc
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // Figure is a group of charts under one caption, written as one picture file.
 type Figure struct {
@@ -131,6 +134,42 @@ type HeatCell struct {
 	Y      int     `json:"y"`
 	Value  float64 `json:"value"`
 	Change float64 `json:"change"` // %
+}
+
+// Values calls do for each value of the chart, with its series and its x, both as text.
+func (c *Chart) Values(do func(series, x string, value float64, s *Sample)) {
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	for i := range c.Lines {
+		for j := range c.Lines[i].Points {
+			p := &c.Lines[i].Points[j]
+			do(c.Lines[i].Name, number(p.X), p.Y, &p.Sample)
+		}
+	}
+	for i := range c.Bars {
+		if v := c.Bars[i].Published; v != nil {
+			do(Published, c.Bars[i].Group, *v, &Sample{})
+		}
+	}
+	for i := range c.Bars {
+		b := &c.Bars[i]
+		of := strings.TrimPrefix(b.Name+": ", ": ")
+		for j := range b.Parts {
+			p := &b.Parts[j]
+			do(strings.TrimSuffix(of, p.Name+": ")+p.Name, b.Group, p.Value, &p.Sample)
+		}
+		if len(b.Parts) > 1 {
+			do(of+"total", b.Group, b.Value(), &b.Sample)
+		}
+	}
+	for _, e := range c.Effects {
+		do(e.Name(), "", e.Value, &Sample{})
+		do(e.Name(), "change, %", e.Change, &Sample{Low: e.Low, High: e.High})
+	}
+	if h := c.Heat; h != nil {
+		for _, x := range h.Cells {
+			do(h.A+" = "+h.ValuesA[x.X], h.B+" = "+h.ValuesB[x.Y], x.Value, &Sample{})
+		}
+	}
 }
 
 // FileName converts a label to a file name.

@@ -3,6 +3,7 @@ package show
 import (
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/files"
@@ -32,7 +33,11 @@ func CSV(w io.Writer, d *doc.Doc) error {
 	}
 	for _, f := range d.Figures {
 		for _, c := range f.Charts {
-			csvChart(write, f.Title, c)
+			title := strings.TrimSuffix(f.Title+": "+c.Title, ": ")
+			c.Values(func(series, x string, value float64, s *doc.Sample) {
+				write("chart", title, series, strings.TrimSpace(c.X+" "+x), c.Y, exact(value), known(s.Low),
+					known(s.High))
+			})
 		}
 	}
 	for _, f := range d.Files {
@@ -58,33 +63,6 @@ func csvTable(write func(...string), t *doc.Table) {
 	}
 	for _, text := range t.Legend {
 		write("legend", title, "", "", "", text)
-	}
-}
-
-func csvChart(write func(...string), figure string, c *doc.Chart) {
-	title := figure
-	if c.Title != "" {
-		title += ": " + c.Title
-	}
-	for _, l := range c.Lines {
-		for _, p := range l.Points {
-			write("chart", title, l.Name, c.X+" = "+exact(p.X), c.Y, exact(p.Y), known(p.Low), known(p.High))
-		}
-	}
-	for i := range c.Bars {
-		b := &c.Bars[i]
-		for _, p := range b.Parts {
-			write("chart", title, b.Label(), p.Name, c.Y, exact(p.Value), known(p.Low), known(p.High))
-		}
-	}
-	for _, e := range c.Effects {
-		write("chart", title, e.Name(), c.Y, "", exact(e.Value))
-		write("chart", title, e.Name(), "change", "%", exact(e.Change), known(e.Low), known(e.High))
-	}
-	if h := c.Heat; h != nil {
-		for _, x := range h.Cells {
-			write("chart", title, h.A+" = "+h.ValuesA[x.X], h.B+" = "+h.ValuesB[x.Y], c.Y, exact(x.Value))
-		}
 	}
 }
 
