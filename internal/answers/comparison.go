@@ -21,7 +21,7 @@ func Comparison(r *validate.ReplayReport) *doc.Doc {
 			stage = c.Stage
 			d.Tables = append(d.Tables, doc.Table{Title: "Stage: " + stage,
 				Note:    Count(c.Requests, "request") + ".",
-				Columns: doc.Columns("figure", ">measured", ">simulated", ">error|%")})
+				Columns: doc.Columns("figure", ">measured", ">simulated", ">error, %")})
 		}
 		t := &d.Tables[len(d.Tables)-1]
 		m := compared(c.Metric)

@@ -48,7 +48,7 @@ func TestNumbersOfComparisons(t *testing.T) {
 			"(--prefix-hit 0 for full prefills).", "Prefix cache: the cache was empty at first.",
 		"117 requests. Error: simulated over measured less 1. Mean and percentiles are over requests, "+
 			"TPOT is a request's mean time between tokens.",
-		"figure measured simulated error %", "TTFT mean, s 2.00 1.50 -25.0",
+		"figure measured simulated error, %", "TTFT mean, s 2.00 1.50 -25.0",
 		"TPOT P99, ms 40.0 45.0 +12.5",
 		"Stage: 5 req/s, 0-9 s 60 requests.", "time end to end P99, s ~ 0 3.00 -",
 		"output, tok/s 1368 1365 +0.0", "~ P99 of fewer than 100 requests: about the largest of them",

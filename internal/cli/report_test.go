@@ -45,7 +45,7 @@ var reported = []struct {
 	charts int
 	args   []string
 }{
-	{"run", 17, []string{"simulate", "run.toml", "--set", "workload.rate=1", "--set", "seed=1"}},
+	{"run", 18, []string{"simulate", "run.toml", "--set", "workload.rate=1", "--set", "seed=1"}},
 	{"sweep", 9, []string{"simulate", "sweep.toml"}},
 	{"plan", 1, []string{"goodput", "plan.toml"}},
 	{"whatif", 3, []string{"whatif", "plan.toml", "--metric", "ttft_mean", "--set", "workload.rate=1",
