@@ -52,7 +52,7 @@ func TestClaimsAreWhole(t *testing.T) {
 		}
 		for i := range n {
 			m := c.measured(i)
-			_, metric := metrics[m.Metric]
+			_, metric := figuresBook().Metric[m.Metric]
 			_, reduced := reductions[m.Reduce]
 			if !metric || !reduced || m.Over == nil && m.Under == nil ||
 				m.Until != nil && len(m.Until) != len(m.From) ||
@@ -60,6 +60,16 @@ func TestClaimsAreWhole(t *testing.T) {
 				slices.Contains(several, m.Reduce) != (len(m.Each) > 0) {
 				t.Errorf("%s: number %d: %+v", c.ID, i, m)
 			}
+		}
+	}
+}
+
+// The share of loads is of the time of all phases.
+func TestLoadShareHasAllPhases(t *testing.T) {
+	of := strings.Fields(figuresBook().Metric["load_share"].Over)
+	for _, p := range Phases() {
+		if !slices.Contains(of, "phase_s."+p.Key) {
+			t.Errorf("no %s", p.Key)
 		}
 	}
 }

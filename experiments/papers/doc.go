@@ -21,5 +21,5 @@
 //
 // Figures (figure.go) makes charts of the results: figures.toml describes each figure,
 // figure_rows.go reads the rows of results and figure_panel.go makes a chart from them. names.go
-// contains the names and colours of systems, models and step phases in the papers.
+// gives systems, models and step phases the names and colours of figures.toml.
 package papers

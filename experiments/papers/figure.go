@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
@@ -27,15 +28,18 @@ type paperFigure struct {
 
 // book is the content of figures.toml.
 type book struct {
-	Quantity map[string]*quantity
-	Figure   []paperFigure
+	Systems, Models  map[string]string // names in the papers
+	Phase            []Phase
+	Quantity, Metric map[string]*quantity
+	Figure           []paperFigure
 }
 
-func readFigures() *book {
+// figuresBook reads figures.toml once.
+var figuresBook = sync.OnceValue(func() *book {
 	var b book
 	decode("figures.toml", figuresTOML, &b)
 	return &b
-}
+})
 
 // accuracyTable is drawn from the paper's own numbers and needs no results.
 const accuracyTable = "tableA1"
@@ -52,7 +56,7 @@ func (f *paperFigure) results() (names []string) {
 
 // FigureNames returns the names of all figures.
 func FigureNames() (names []string) {
-	for _, f := range readFigures().Figure {
+	for _, f := range figuresBook().Figure {
 		names = append(names, f.Name)
 	}
 	return names
@@ -61,7 +65,7 @@ func FigureNames() (names []string) {
 // FigureExperiments lists the experiments behind a name: all experiments of a figure, or the named
 // experiment. ok is false if no figure uses it.
 func FigureExperiments(name string) (experiments []string, ok bool) {
-	all := readFigures().Figure
+	all := figuresBook().Figure
 	for i := range all {
 		needs := all[i].results()
 		if all[i].Name == name {
@@ -79,7 +83,7 @@ func FigureExperiments(name string) (experiments []string, ok bool) {
 // experiments whose results exist. ran describes the runs of folders for captions; "" if unknown.
 func Figures(results string, only []string, ran func(folders ...string) string) (
 	all []doc.Figure, err error) {
-	b := readFigures()
+	b := figuresBook()
 	for i := range b.Figure {
 		f := &b.Figure[i]
 		if len(only) == 0 && f.Name == accuracyTable && len(all) == 0 {

@@ -143,7 +143,7 @@ func TestRecordsOfRuns(t *testing.T) {
 
 // Every look belongs to a drawn series, and every value of a paper is there.
 func TestFiguresHaveNothingUnused(t *testing.T) {
-	b := readFigures()
+	b := figuresBook()
 	for i := range b.Figure {
 		f := &b.Figure[i]
 		drawn, err := b.draw(f, filepath.Join("testdata", "paper"), unknown)
@@ -202,7 +202,7 @@ func TestPaint(t *testing.T) {
 // experiment that a figure is drawn from.
 func TestEachExperimentDraws(t *testing.T) {
 	var names []string
-	for _, f := range readFigures().Figure {
+	for _, f := range figuresBook().Figure {
 		names = append(names, f.results()...)
 	}
 	slices.Sort(names)

@@ -12,7 +12,7 @@ import (
 type measurement struct {
 	source
 	Until  []float64 `toml:"until"`  // highest rate of each experiment, requests/s; nil: no limit
-	Metric string    `toml:"metric"` // of metrics
+	Metric string    `toml:"metric"` // of figures.toml
 	Each   []string  `toml:"each"`   // keys by whose values rows are compared apart
 	Reduce string    `toml:"reduce"` // of reductions
 	Bound  string    `toml:"bound"`  // "", below, above

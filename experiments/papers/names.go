@@ -1,6 +1,8 @@
 package papers
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/doc"
@@ -8,12 +10,7 @@ import (
 
 // SystemName returns the name of a system in the papers.
 func SystemName(system string) string {
-	if name, ok := map[string]string{
-		"vllm": "vLLM", "vllm-s": "vLLM-S", "vllm-so": "vLLM-SO", "sparseserve": "SparseServe",
-		"vllm-so-ft": "vLLM-SO+FT", "vllm-so-ft-wc": "vLLM-SO+FT+WC",
-		"vllm-sparse": "vLLM-sparse", "vllm-psa": "PSA", "sparseserve-psa": "SparseServe+PSA",
-		"vllm-minference": "vLLM+MInference", "sparseserve-minference": "SparseServe+MInference",
-	}[system]; ok {
+	if name, ok := figuresBook().Systems[system]; ok {
 		return name
 	}
 	if variant, ok := strings.CutPrefix(system, "sparseserve-"); ok {
@@ -23,13 +20,7 @@ func SystemName(system string) string {
 }
 
 // ModelName returns the name of a model in the papers.
-func ModelName(model string) string {
-	if name, ok := map[string]string{"lwm-7b": "LWM-7B", "llama2-7b": "Llama-2-7B",
-		"llama3-8b": "Llama3-8B", "llama3.1-8b": "Llama-3.1-8B"}[model]; ok {
-		return name
-	}
-	return model
-}
+func ModelName(model string) string { return cmp.Or(figuresBook().Models[model], model) }
 
 // Phase is one phase of a step's time.
 type Phase struct {
@@ -39,22 +30,7 @@ type Phase struct {
 }
 
 // Phases returns the phases in stacking order of bars.
-func Phases() []Phase {
-	return []Phase{
-		{"linears", "linears", "#2b4c7e"},
-		{"prefill_attention", "prefill attention", "#8fb4d9"},
-		{"prefill_index", "index of sparse prefill", "#5f86ab"},
-		{"dense_attention", "dense attention", "#569a7a"},
-		{"sparse_attention", "sparse attention", "#b5ddb0"},
-		{"scoring", "scoring", "#f2e28a"},
-		{"load_stall", "loads, exposed", "#c62f1f"},
-		{"save_stall", "saves, exposed", "#f0a090"},
-		{"head", "LM head", "#a0609a"},
-		{"all_reduce", "all-reduce", "#d9a65c"},
-		{"host", "host", "#c8c8c8"},
-		{"unsplit", "steps not split", "#ffffff"},
-	}
-}
+func Phases() []Phase { return slices.Clone(figuresBook().Phase) }
 
 // Paint colours lines and parts of bars: one name has one colour in all charts, and the four
 // systems of the SparseServe paper have fixed colours in every figure. own maps names to numbers of

@@ -74,43 +74,13 @@ func (r *results) seeds(names []string) (seeds []uint64, err error) {
 	return seeds, nil
 }
 
-// metrics are the quantities of a row that claims.toml may name.
-var metrics = map[string]quantity{
-	"throughput_tok_s":       {Of: "throughput_tok_s"},
-	"ttft_mean_s":            {Of: "ttft_s.mean"},
-	"tbt_mean_s":             {Of: "tbt_s.mean"},
-	"blocks_loaded_per_step": {Of: "blocks_loaded_per_step"},
-	"prefill_attention_s":    {Of: "phase_s.prefill_attention"},
-	"load_s_per_step":        {Of: "phase_s.load_stall", Over: "steps"},
-	"load_share":             {Of: "phase_s.load_stall", Over: allPhases()},
-	"goodput":                {Of: "goodput"},
-	"gb_s":                   {Of: "gb_s"},
-	"overlap":                {Of: "overlap"},
-	"kv_share":               {Of: "kv_share"},
-	"seconds":                {Of: "seconds"},
-	"sparsity":               {Of: "sparsity"},
-	"head_ms":                {Of: "kernel_ms index_ms"},
-	"index_share":            {Of: "index_ms", Over: "kernel_ms index_ms"},
-}
-
-// allPhases returns the keys of the phases in summation order.
-func allPhases() string {
-	var keys []string
-	for _, p := range Phases() {
-		keys = append(keys, "phase_s."+p.Key)
-	}
-	slices.Sort(keys)
-	return strings.Join(keys, " ")
-}
-
 // metric returns a metric of a row. A goodput is the goodput by the mean over seeds. With a seed
 // left out it is the mean of the other seeds' own goodputs, so the interval is over the seeds' own
 // goodputs.
 func (r *results) metric(name string, row *record) (float64, error) {
 	own := strings.Fields(row.cells["seed_goodputs"])
 	if name != "goodput" || r.left == nil || len(own) != len(row.seeds()) {
-		q := metrics[name]
-		return q.value(row)
+		return figuresBook().Metric[name].value(row)
 	}
 	var others []float64
 	var bad error
