@@ -37,15 +37,6 @@ type calibrateRun struct {
 	measureFlags
 }
 
-// Help is shown below the command's help.
-func (*calibrateRun) Help() string {
-	return `The library of kernels is what SPARSESERVE_CUDA_LIB names, or libsparseserve.so in the program's folder
-or in cuda/build of a checkout.
-
-  sparseserve calibrate run --out out/my.toml
-  sparseserve simulate --set gpu=out/my.toml`
-}
-
 // Run implements the command.
 func (c *calibrateRun) Run(ctx context.Context, app *App) error {
 	options := calibrate.Options{Out: c.Out, Plan: calibrate.Full}

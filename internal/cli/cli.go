@@ -75,7 +75,7 @@ func (a *App) Main(ctx context.Context, args []string) int {
 
 // parser parses command lines, and calls exit after it has printed help.
 func (a *App) parser(ctx context.Context, exit func(int)) *kong.Kong {
-	return kong.Must(&commands{}, kong.Name("sparseserve"), kong.Description(description),
+	parser := kong.Must(&commands{}, kong.Name("sparseserve"), kong.Description(description),
 		kong.Writers(a.Stdout, a.Stderr), kong.Exit(exit), kong.WithHyphenPrefixedParameters(true),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true,
 			WrapUpperBound: terminalColumns(a.Stdout)}),
@@ -83,6 +83,10 @@ func (a *App) parser(ctx context.Context, exit func(int)) *kong.Kong {
 			"traceFormats": strings.Join(traces.FormatNames(), ", "),
 			"thresholds":   strings.Join(namesOf["thresholds"](""), ", ")},
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(a))
+	for _, command := range parser.Model.Leaves(false) {
+		command.Detail = strings.TrimSpace(command.Detail + "\n" + details(command.Path()))
+	}
+	return parser
 }
 
 func (a *App) run(ctx context.Context, args []string) int {

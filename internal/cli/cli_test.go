@@ -264,21 +264,17 @@ func writeFile(t *testing.T, name, text string) {
 
 // TestHelpExamples: the whole small files of help are what they say.
 func TestHelpExamples(t *testing.T) {
-	t.Chdir(t.TempDir())
-	writeFile(t, "s.toml", simulateExample)
-	if s, err := config.LoadSweep("s.toml", nil, nil); err != nil || len(s.Variants) != 8 {
+	if s, err := config.LoadSweep("help/simulate.toml", nil, nil); err != nil || len(s.Variants) != 8 {
 		t.Errorf("simulate: %d variants, want 8: %v", len(s.Variants), err)
 	}
-	writeFile(t, "w.toml", whatifExample)
-	if w, err := config.LoadVaried("w.toml", nil, [][]config.Setting{nil}, true); err != nil ||
-		len(w.Variants) != 1 {
+	w, err := config.LoadVaried("help/whatif.toml", nil, [][]config.Setting{nil}, true)
+	if err != nil || len(w.Variants) != 1 {
 		t.Errorf("whatif: %v", err)
 	}
-	for _, text := range []string{planExample, goodputExample} {
-		writeFile(t, "p.toml", text)
-		if p, err := config.LoadPlan("p.toml", nil, nil); err != nil || len(p.Variants) != 2 ||
-			(p.Plan != nil) != (text == planExample) {
-			t.Errorf("%d variants, want 2: %v\n%s", len(p.Variants), err, text)
+	for _, name := range []string{"plan", "goodput"} {
+		p, err := config.LoadPlan("help/"+name+".toml", nil, nil)
+		if err != nil || len(p.Variants) != 2 || (p.Plan != nil) != (name == "plan") {
+			t.Errorf("%s: %d variants, want 2: %v", name, len(p.Variants), err)
 		}
 	}
 }

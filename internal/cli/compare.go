@@ -29,25 +29,6 @@ type compareCmd struct {
 	resultFlags
 }
 
-// Help returns the additional help of the command.
-func (*compareCmd) Help() string {
-	return `A log and a configuration: the requests of the log are simulated at their recorded times, with their recorded
-lengths. Without a system in B the server is vLLM 0.15. Each request has one TTFT, one
-end-to-end time and one TPOT, its mean time between tokens, (e2e - ttft) / (output_tokens - 1);
-means and percentiles are over requests. Where the rate of arrivals changes, each stage is
-compared by itself too. A client that waits for answers before it sends more is replayed at the
-times that it had.
-
-Two result folders of simulate: points are matched by system, model, card, rate and swept keys; what
-is constant in each folder may differ, so that two cards, models or versions can be compared. Over
-the seeds that both have, the difference has a 95 % interval (Student's t of the differences seed by
-seed), and only what this interval separates from 0 is shown. With one seed, all that differs is
-shown. --json has every figure.
-
-  sparseserve compare bench.json server.toml    # a server against its simulation
-  sparseserve compare out/before out/after      # a result folder against another`
-}
-
 // Run implements the command.
 func (c *compareCmd) Run(ctx context.Context, app *App) error {
 	if isFolder(c.A) {

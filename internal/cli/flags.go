@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"fmt"
 	"strings"
@@ -44,8 +45,19 @@ func goesOn(ctx context.Context, err error) error {
 	return err
 }
 
-// wholeFile indents an example file, so that help keeps its lines.
-func wholeFile(text string) string {
-	return "A whole small file (sparseserve list keys has all keys):\n\n  " +
-		strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ")
+// helpTexts are the details of commands, and whole small files that they read.
+//
+//go:embed help/*
+var helpTexts embed.FS
+
+// details returns the details of a command's help. Indented lines stay as they are.
+func details(command string) string {
+	name := "help/" + strings.ReplaceAll(command, " ", "-")
+	text, _ := helpTexts.ReadFile(name + ".txt") // a command may have none
+	file, err := helpTexts.ReadFile(name + ".toml")
+	if err != nil {
+		return string(text)
+	}
+	return string(text) + "\nA whole small file (sparseserve list keys has all keys):\n\n  " +
+		strings.ReplaceAll(strings.TrimSpace(string(file)), "\n", "\n  ")
 }

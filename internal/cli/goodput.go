@@ -16,12 +16,6 @@ type goodputCmd struct {
 	searchFlags
 }
 
-// Help is shown below the command's help.
-func (*goodputCmd) Help() string {
-	return "Without seeds, each rate is run with the seeds 1, 2 and 3: intervals need three.\n\n" +
-		wholeFile(goodputExample)
-}
-
 // Run implements the command.
 func (g *goodputCmd) Run(ctx context.Context, app *App) error {
 	q := &question{command: "goodput", unit: "runs", file: g.Config, sets: g.Set}

@@ -25,12 +25,7 @@ func (*listCmd) Help() string {
 	for _, k := range listKinds() {
 		fmt.Fprintf(&b, "  %-12s %s\n", k.name, k.about)
 	}
-	return b.String() + `
-A whole small example:
-
-  sparseserve list gpus              # all cards
-  sparseserve list gpus h100-80gb    # a card's figures, and where they come from
-  sparseserve list keys workload     # the keys of [workload]`
+	return b.String()
 }
 
 // listKind is a kind of built-in data, under its name in the list command.
@@ -73,7 +68,7 @@ func (l *listCmd) Run(app *App) error {
 	i := slices.IndexFunc(kinds, func(k listKind) bool { return k.name == l.Kind })
 	switch {
 	case l.Kind == "":
-		_, err := fmt.Fprintln(app.Stdout, l.Help())
+		_, err := fmt.Fprintln(app.Stdout, l.Help()+"\n"+details("list"))
 		return err
 	case i < 0:
 		names := namesOf["kinds"]("")

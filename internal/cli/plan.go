@@ -17,13 +17,6 @@ type planCmd struct {
 	searchFlags
 }
 
-// Help is shown below the command's help.
-func (p *planCmd) Help() string {
-	return "Without a file, for the current vLLM at the middle of public prices:\n\n" +
-		"  sparseserve plan --model llama3.1-8b --gpus h100,h200 --input 64k --output 400 --rate 1 " +
-		"--ttft 15s --tbt 100ms\n\n" + wholeFile(planExample)
-}
-
 // Run implements the command.
 func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	q := &question{command: "plan", unit: "candidates", file: p.Config,

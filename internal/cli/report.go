@@ -25,21 +25,6 @@ type reportCmd struct {
 	Out     string   `placeholder:"PATH" help:"File to write, or the folder of pictures. Default: report.html in the result folder for html, standard output for text, json, csv and md, the result folder for pictures."`
 }
 
-// reportExample is the example in the help.
-const reportExample = `A whole small example:
-
-  sparseserve simulate --set workload.requests=40 --out out/small
-  sparseserve report out/small              # out/small/report.html, one file that needs no network
-  sparseserve report out/small --format md  # the same answer as Markdown`
-
-// Help is shown below the command's help.
-func (*reportCmd) Help() string {
-	return `All formats say the same: warnings, charts, tables, where each figure of card and engine comes from, and the resolved
-configuration. In HTML, charts can be hovered and zoomed. The same folder gives the same bytes.
-
-` + reportExample
-}
-
 func (r *reportCmd) Run(ctx context.Context, app *App) error {
 	if slices.Contains([]string{"png", "svg", "pdf"}, r.Format) {
 		return r.draw(ctx, app)

@@ -26,37 +26,6 @@ type searchFlags struct {
 	taskFlag
 }
 
-// searchExample is the common beginning of example files of goodput and plan.
-const searchExample = `model = "llama3-8b"
-
-[system]
-preset = ["vllm-0.15", "sparseserve"]
-engine = "vllm-0.15"                       # of both; each system names its own
-
-[slo]
-ttft_s = 3                                 # P99 unless ttft_stat says which
-tbt_s = 0.1
-
-[[axis]]
-grid.gpu = ["a100-80gb", "h100-80gb"]
-
-[workload]
-requests = 200
-`
-
-const (
-	goodputExample = searchExample + `
-[goodput]
-start = 0.5                                # first rate, requests/s
-width = 0.1                                # of the last bracket, relative
-`
-	planExample = searchExample + `rate = 2                                   # requests/s to all replicas together
-
-[plan]
-prices = "mid"                             # list prices
-`
-)
-
 // question is the question of goodput or plan.
 type question struct {
 	command, file string

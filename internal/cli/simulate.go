@@ -28,29 +28,6 @@ type simulateCmd struct {
 	liveFlags
 }
 
-// simulateExample is a whole small file with axes.
-const simulateExample = `model = "llama3-8b"
-gpu = "h100-80gb"
-seed = [1, 2]
-
-[system]
-preset = ["vllm", "sparseserve"]
-
-[[axis]]                                   # grid: every combination
-grid.workload.rate = [0.5, 1.0]
-grid.selection.budget_tokens = [1024, 2048]
-
-[[axis]]                                   # zip: first with first; list: tables of keys
-zip.model = ["llama3-8b", "llama3.1-8b"]
-`
-
-// Help is shown below the command's help.
-func (*simulateCmd) Help() string {
-	return "Every combination of lists (rates, seeds, presets) and of [[axis]] tables is a run. A " +
-		"finished run is never made again: the same command goes on, and more values add runs. " +
-		"--force makes those of a file without axes again.\n\n" + wholeFile(simulateExample)
-}
-
 // Run implements the command.
 func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	cluster, err := s.cluster(s.JSON)

@@ -37,11 +37,6 @@ type describeCmd struct {
 	inputs []string // of a configuration
 }
 
-// Help returns the additional help of the command.
-func (*describeCmd) Help() string {
-	return `Of a configuration, FILE.toml, the workload of its first run is described. Where a trace says what its prompts contain, as Mooncake's hash_ids and sessions do, the share of prompt tokens is printed that prefix caches of 8, 80 and 800 GiB and one without bound would have of requests that are served one after another, under LRU and at the most (Belady).`
-}
-
 // kv returns the KV of prefix caches with blocks of `block` tokens. model is the default model.
 func (d *describeCmd) kv(model string, block int) (traces.KV, error) {
 	if d.Model != "" {

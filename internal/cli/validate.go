@@ -43,22 +43,6 @@ type validateRun struct {
 	comparedFlags
 }
 
-// Help is what the command's help adds.
-func (*validateRun) Help() string {
-	return `Every point of the experiment is run twice: live, where the GPU does the work and its
-time is measured, and simulated with every head. Users' figures (TTFT, TBT, throughput, scheduling
-delay, blocks loaded, hits) are compared run by run. In addition the cost model prices each batch
-that the live run has carried out, so that step times are compared on identical batches.
-
-The result folder keeps, compressed, the summary and requests of both, what each live step asked
-of the device and the modelled time of its batch, validate.csv and validate.json with every
-figure, live and simulated, and pictures. Live runs cost GPU time: a killed validation goes on
-where it was.
-
-  sparseserve validate run experiments/validate-longbench.toml      # needs a GPU
-  sparseserve validate reuse experiments/validate-longbench.toml    # after a new calibration`
-}
-
 // Run implements the command.
 func (c *validateRun) Run(ctx context.Context, app *App) error {
 	return c.compare(ctx, app, c.Config, &c.comparedFlags, validate.Validation{})
@@ -67,14 +51,6 @@ func (c *validateRun) Run(ctx context.Context, app *App) error {
 type validateLive struct {
 	Config string `arg:"" name:"FILE" complete:"experiments" help:"TOML file of a configuration, as of simulate."`
 	validateFlags
-}
-
-// Help is what the command's help adds.
-func (*validateLive) Help() string {
-	return `validate reuse compares the runs afterwards, on a machine without a GPU too. Several processes, one
-a GPU, may make live runs in one folder: each takes the next run that nobody makes.
-
-  sparseserve validate live experiments/validate-tiny.toml --live=reference`
 }
 
 // Run implements the command.
@@ -173,12 +149,6 @@ type validateAblate struct {
 	Cards  []string `arg:"" name:"DIR[,PROFILE]" help:"Result folder of each card, and its profile, by default what the runs name."`
 	JSON   bool     `name:"json" help:"Print one JSON object and nothing else."`
 	Format string   `enum:"text,md" default:"text" help:"How to print tables: text, or md for Markdown. Default: ${default}."`
-}
-
-// Help is what the command's help adds.
-func (*validateAblate) Help() string {
-	return `The worth of a part is by how much the mean error of step times grows without it, on the batches of
-kept live runs. A part that does not pay on every card is one too many.`
 }
 
 // Run implements the command.

@@ -26,32 +26,6 @@ type whatifCmd struct {
 	storeFlags
 }
 
-// whatifExample is an example file; whatifCommands are commands to use it.
-const whatifExample = `model = "llama3-8b"
-gpu = "a100-40gb"
-seed = [1, 2, 3]                          # three have intervals
-
-[workload]
-requests = 200
-
-[system]
-preset = "sparseserve"
-
-[slo]
-tbt_s = 0.5                                # P99 unless tbt_stat says which
-delay_s = 2                                # mean
-
-[goodput]
-width = 0.1                                # of the last bracket, relative
-coarse = true                              # for a first look
-`
-
-const whatifCommands = `sparseserve whatif my.toml                                 # the usual knobs
-sparseserve whatif my.toml --vary link=0.5..4 --vary budget=1024,2048,4096
-sparseserve whatif my.toml --heat link,hbm
-sparseserve whatif my.toml --threshold offload-link
-sparseserve whatif my.toml --metric ttft_p99 --set workload.rate=0.3`
-
 // Help is shown below the command's help.
 func (w *whatifCmd) Help() string {
 	var b strings.Builder
@@ -68,8 +42,7 @@ func (w *whatifCmd) Help() string {
 	for _, t := range whatif.Thresholds() {
 		fmt.Fprintf(&b, "  %-16s%s\n", t.Name, t.Question)
 	}
-	b.WriteString("\n  " + strings.ReplaceAll(whatifCommands, "\n", "\n  ") + "\n\n")
-	return b.String() + wholeFile(whatifExample)
+	return b.String()
 }
 
 // Run implements the command.
