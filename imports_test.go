@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -207,4 +208,33 @@ func packageImports(t *testing.T) map[string][]string {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// TestWalks holds the walks of docs/house.md: their files exist, and a newcomer opens few of them.
+func TestWalks(t *testing.T) {
+	page, err := os.ReadFile("docs/house.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := map[string]int{"One request": 25, "One load": 5, "One prefix hit": 8,
+		"One token of a hot buffer": 6}
+	for section := range strings.SplitSeq(string(page), "\n## ") {
+		title, text, _ := strings.Cut(section, "\n")
+		var files []string
+		for _, name := range regexp.MustCompile("`[a-z]+/[a-z0-9_/]+\\.go`").FindAllString(text, -1) {
+			if name = strings.Trim(name, "`"); !slices.Contains(files, name) {
+				files = append(files, name)
+			}
+			if _, err := os.Stat(name); err != nil {
+				t.Errorf("%s: %v", title, err)
+			}
+		}
+		if n, walk := most[title]; walk && (len(files) == 0 || len(files) > n) {
+			t.Errorf("%s: %d files, want at most %d: %q", title, len(files), n, files)
+		}
+		delete(most, title)
+	}
+	if len(most) > 0 {
+		t.Errorf("docs/house.md has no walks %v", most)
+	}
 }

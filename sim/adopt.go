@@ -1,11 +1,8 @@
 package sim
 
 import (
-	"math"
-
 	"github.com/sparseserve/sparseserve/sim/kv"
 	"github.com/sparseserve/sparseserve/sim/prefix"
-	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
 // With offloading, a request with a prefix hit starts with blocks that are in DRAM
@@ -22,14 +19,6 @@ import (
 //
 // Digests of a prefix that is loaded whole are recomputed. Digests of a prefix that is selected
 // from are in DRAM with their blocks, contiguous per head, and are loaded first.
-
-// looseBlocks returns the number of leading blocks that a chunked prefill need not keep in HBM.
-func (t *tiered) looseBlocks(r *sched.Request) int {
-	if t.selectsPrefix(r) {
-		return t.hitBlocks(r)
-	}
-	return 0
-}
 
 // openSeq opens a request's sequence in the cache, starting with its prefix hit.
 func (t *tiered) openSeq(r *request) {
@@ -145,22 +134,4 @@ func (t *tiered) prefixLoads(layer int) (n int64) {
 		}
 	}
 	return n * int64(t.Geometry.KVHeads)
-}
-
-// prefixSet returns the HBM in bytes for the prefix blocks that a prefill selects: over all layers,
-// or only what must be resident at once.
-func (t *tiered) prefixSet(r *sched.Request, all bool) int64 {
-	if !t.selectsPrefix(r) {
-		return 0
-	}
-	blocks := t.hitBlocks(r)
-	if t.Spec.Selection.DenseLayers == 0 {
-		kept := min(blocks, t.Spec.Selection.SinkBlocks)
-		blocks = kept + t.sel.policy.AtOnce(blocks-kept)
-	}
-	need := int64(math.Ceil(float64(blocks)*t.cache.AtOnce())) * t.Geometry.BlockBytes
-	if all {
-		need = max(need, t.sel.bytes(r.Hit))
-	}
-	return need
 }

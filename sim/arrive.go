@@ -128,8 +128,9 @@ func (s *Server) newRequest() *request {
 	if n := len(s.free); n > 0 {
 		r := s.free[n-1]
 		s.free = s.free[:n-1]
-		*r = request{cursors: r.cursors, cycles: r.cycles, reuses: r.reuses[:0], layers: r.layers,
-			used: r.used, latest: r.latest, table: r.table, keys: r.keys[:0]}
+		*r = request{table: r.table, keys: r.keys[:0], swap: swap{reuses: r.reuses[:0]},
+			choice: choice{cursors: r.cursors, cycles: r.cycles, layers: r.layers, used: r.used,
+				latest: r.latest}}
 		return r
 	}
 	return &request{}

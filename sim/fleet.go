@@ -26,20 +26,15 @@ type FleetConfig struct {
 // Server.
 type Fleet struct {
 	FleetConfig
-	events   *des.Queue[event]
+	*run
 	router   *Router
 	replicas []replica
-	servers  []*Server // by server number in events; nil: failed
-	touched  []*Server // servers with an event at this time
-	feed     feed
+	servers  []*Server    // by server number in events; nil: failed
+	touched  []*Server    // servers with an event at this time
 	coming   tickets      // fetched, not yet routed
 	waiting  []ticket     // no replica takes requests
 	waited   map[int]bool // IDs of all requests that ever waited
 	view     View
-	nextID   int
-	rec      Recorder
-	metrics  *Metrics
-	stopped  func() error // returns why the run must end, or nil
 }
 
 // replica is a place for a server.
@@ -75,7 +70,7 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Fleet{FleetConfig: cfg, events: &des.Queue[event]{}, router: router,
+	f := &Fleet{FleetConfig: cfg, run: newRun(), router: router,
 		waited: map[int]bool{}}
 	f.replicas = make([]replica, cfg.Replicas)
 	f.view.Last = -1
@@ -101,8 +96,7 @@ func (f *Fleet) startReplica(r *replica, index int) error {
 	if err != nil {
 		return err
 	}
-	s.events, s.fleet, s.metrics, s.rec = f.events, f, f.metrics, f.rec
-	s.replica, s.number = index, int32(len(f.servers))
+	s.run, s.place = f.run, place{fleet: f, replica: index, number: int32(len(f.servers))}
 	s.steps = r.steps
 	r.server, f.servers = s, append(f.servers, s)
 	return nil
@@ -116,9 +110,6 @@ func (f *Fleet) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, er
 
 func (f *Fleet) begin(w Workload, rec Recorder) error {
 	f.rec = rec
-	for _, s := range f.servers {
-		s.rec = rec
-	}
 	f.scheduleChanges()
 	for range f.feed.begin(w) {
 		if err := f.fetch(); err != nil {

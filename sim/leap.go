@@ -13,6 +13,13 @@ import (
 // steps are handled as one event. Each step is still priced and recorded in order, but the requests
 // are updated once at the end.
 
+// leaps is the state of fast-forwarding.
+type leaps struct {
+	stepwise bool    // fast-forward is off
+	leapt    int     // steps that were fast-forwarded
+	taken    []int64 // scratch of growing
+}
+
 // leapable reports whether this server can fast-forward over steps. Exceptions: replicas of a fleet
 // interleave their steps, a journal keeps each token, a prefix cache changes with each block, and
 // speculation accepts a random number of tokens. With window layers, requests do not take one block
@@ -41,7 +48,7 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 	for ; steps < most; steps++ {
 		end := now + st.rec.Timing.Elapsed
 		grown := used + growing[steps%len(growing)]
-		if end >= next || grown > s.memory.Total() || s.interruption() != nil {
+		if end >= next || grown > s.memory.Total() || s.stopped() != nil {
 			break
 		}
 		used = grown

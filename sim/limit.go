@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"math"
 	"slices"
 
 	"github.com/sparseserve/sparseserve/sim/sched"
@@ -16,32 +15,6 @@ import (
 func (t *tiered) Available() int64 {
 	total, reserved := t.cache.Bytes()
 	return total - reserved - t.cache.Held(nil) - t.cache.Rounding()
-}
-
-// allBlocks returns the HBM in bytes for n blocks of every group.
-func (t *tiered) allBlocks(n int) int64 {
-	return int64(math.Ceil(float64(n*t.Geometry.Groups())*t.cache.Skew())) * t.Geometry.BlockBytes
-}
-
-// selectedAtOnce returns the bytes of a decode's selection that must be in HBM at once: one layer,
-// or every layer if each has its own pool.
-func (t *tiered) selectedAtOnce(context int) int64 {
-	blocks := t.Geometry.Blocks(context)
-	if t.Spec.Sparse() && t.Spec.Selection.DenseLayers == 0 {
-		kept := min(blocks, t.sel.kept())
-		blocks = kept + t.sel.policy.AtOnce(blocks-kept)
-	}
-	return int64(math.Ceil(float64(blocks)*t.cache.AtOnce())) * t.Geometry.BlockBytes
-}
-
-// opens returns the bytes that a decode step adds: a new open block in every group, or the metadata
-// of the block that it fills.
-func (t *tiered) opens(context int) int64 {
-	added := t.metaBytes(context) - t.metaBytes(context-1)
-	if (context-1)%t.Geometry.BlockTokens == 0 {
-		added += t.allBlocks(1)
-	}
-	return added
 }
 
 // Decode returns a decode's working set without open blocks: the union of the blocks that its last
@@ -108,16 +81,6 @@ func (t *tiered) prefill(seg *sched.Segment) int64 {
 		t.promptRest(seg.Req.Target, seg.TokenTo) - granted + meta
 }
 
-// promptRest returns the HBM granted to a chunked prefill beyond its first tokens. vLLM 0.5 to 0.6,
-// and Sarathi based on it, allocate the whole prompt at admission; V1 allocates per chunk. With
-// batch control a chunked prefill holds only its previous chunks (SparseServe §3.3).
-func (t *tiered) promptRest(target, tokens int) int64 {
-	if t.byChunk || t.Spec.Offload.BatchControl {
-		return 0
-	}
-	return t.allBlocks(t.Geometry.Blocks(target) - t.Geometry.Blocks(tokens))
-}
-
 // CanRun implements sched.Limit. Metadata, buffers and unsaved blocks of all requests cannot be
 // evicted.
 func (t *tiered) CanRun(sr *sched.Request, seg *sched.Segment, preempted []*sched.Request) bool {
@@ -146,41 +109,3 @@ func (t *tiered) CanRun(sr *sched.Request, seg *sched.Segment, preempted []*sche
 
 // SavesInFlight implements sched.Limit.
 func (t *tiered) SavesInFlight() bool { return len(t.saves) > 0 }
-
-// metaBytes returns the size of the selection metadata of a context's full blocks.
-func (t *tiered) metaBytes(tokens int) int64 {
-	if !t.Spec.Sparse() {
-		return 0
-	}
-	return int64(tokens/t.Geometry.BlockTokens) * int64(t.Geometry.Groups()) * t.Geometry.MetaBytes
-}
-
-// segmentBuffers returns the HBM of a layer-segmented prefill: the KV of the current layer, the KV
-// of earlier layers that are still being saved (at most the save buffer), the open block of every
-// layer, and fp16 activations of all tokens (hidden state and one layer's queries, which attention
-// overwrites). Linears run in slices of max_tokens whose activations are outside the cache. With a
-// prefix hit it includes the prefix KV of the current and the next layer, unless the prefix is
-// selected from in the cache.
-func (t *tiered) segmentBuffers(tokens, hit int) int64 {
-	prefix := int64(hit/t.Geometry.BlockTokens) * t.layerOfBlocks()
-	layer := int64(t.Geometry.Blocks(tokens))*t.layerOfBlocks() - prefix
-	queued := min(int64(t.Spec.Offload.SaveBufferMiB*(1<<20)), layer*int64(t.Model.Layers))
-	if t.Spec.PrefixCache.Attend == PrefixSelected {
-		prefix = 0
-	}
-	return layer + max(queued, layer) + 2*prefix + t.allBlocks(1) +
-		int64(tokens-hit)*int64(t.Model.TokenValues)*2
-}
-
-// peakNeed returns the peak HBM of a request that runs alone: its prefill, possibly a second one
-// after a late preemption, or its last decode step.
-func (t *tiered) peakNeed(prompt, output, hit int) int64 {
-	tokens := prompt + output
-	prefill := t.allBlocks(t.Geometry.Blocks(tokens))
-	if t.Spec.Segmented() {
-		prefill = max(t.segmentBuffers(tokens, 0), t.segmentBuffers(tokens, hit))
-	}
-	// A filled block stays until it is saved, while a new one opens.
-	decode := t.selectedAtOnce(tokens) + t.allBlocks(2)
-	return t.metaBytes(tokens) + max(prefill, decode) + t.cache.Rounding()
-}

@@ -18,7 +18,7 @@ func (e *endless) Next() (Arrival, bool, error) {
 
 // A request that ends and the one that follows it allocate nothing of the loop's own.
 func TestClosedLoopAllocatesNothing(t *testing.T) {
-	s := &Server{Config: Config{Engine: Engine{Request: des.Millisecond}}, events: &des.Queue[event]{}}
+	s := &Server{Config: Config{Engine: Engine{Request: des.Millisecond}}, run: newRun()}
 	s.Geometry = kv.Geometry{Layers: 1, KVHeads: 1, BlockTokens: 16, BlockBytes: 1}
 	s.HBMBytes = 64
 	if _, err := s.newResidency(); err != nil {

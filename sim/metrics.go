@@ -10,34 +10,42 @@ import (
 
 // Metrics accumulates the figures of one run in bounded memory.
 type Metrics struct {
-	TTFT, TBT, TPOT, E2E, QueueDelay Distribution
+	distributions
+	counts
+	moved
+	rates        rates
+	steps, batch int64
+	recomputed   recomputation
+	start, end   des.Time
+	phases       Phases
+	extrapolated uint32
+	recalls      recalls
+	prefix       PrefixUse
+	replicas     []replicaUse
+	journal      *journal // nil without a Cutoff
+	window       *Window
+	windowNote   string
+	about
+}
 
+// distributions are the latencies of served requests.
+type distributions struct{ TTFT, TBT, TPOT, E2E, QueueDelay Distribution }
+
+// counts are of requests.
+type counts struct {
 	submitted, done, refused, preemptions int
+	retried, goodOf                       int    // goodOf: completed requests that good accepts
 	refusal                               string // reason of the first rejection
 	truncations                           truncations
 	finishedTokens                        int64 // output tokens of completed requests
-	rates                                 rates
-	steps, batch                          int64
-	recomputed                            recomputation
-	selected, loaded, resumed, saved      int64 // blocks, whole model
-	ahead                                 int64 // part of loaded
+}
+
+// moved counts blocks of the whole model.
+type moved struct {
+	selected, loaded, resumed, saved int64
+	ahead                            int64 // part of loaded
 	// rounds of progressive attention, and the layers that ran them
 	rounds, inRounds int64
-	start, end       des.Time
-	phases           Phases
-	extrapolated     uint32
-
-	recalls  recalls
-	prefix   PrefixUse
-	replicas []replicaUse
-	retried  int
-
-	goodOf  int      // completed requests that good accepts
-	journal *journal // nil without a Cutoff
-
-	window     *Window
-	windowNote string
-	about
 }
 
 // about is what holds for a whole run, whatever part of it the metrics cover.

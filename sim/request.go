@@ -21,24 +21,34 @@ type request struct {
 
 	prefilled int64 // token-layers of the running prefill
 
-	gives    int   // tokens that the running decode step emits
+	gives int // tokens that the running decode step emits
+	choice
+	swap
+
+	life
+	load load // load that it adds to its replica
+}
+
+// choice is the selections of a request.
+type choice struct {
 	steps    int   // decode steps so far; time axis of its selections
 	selected int64 // blocks selected in the last step, over sparse layers
 	grid     int   // context grid of its selections; -1: all blocks are selected
 	lastGrid int   // grid of the previous step
 	cursors  []dsa.Cursor
 	cycles   []*dsa.Cycle
-	reuses   []*dsa.Reuse // reuse profiles of hot buffers, by cursor
-	reused   int          // context grid of reuses
-	served   int          // eighths of the context that buffers cache
-	filled   int          // steps since its hot buffers were empty
 	layers   []*dsa.Layer // sparse layers, if the heads of a layer decide together
 	used     []int        // by layer, candidates that a head attends to
 	latest   *dsa.Latest  // selections of the sampled groups, or of the device
 	replay   *dsa.Replay  // set when a recording is replayed
+}
 
-	life
-	load load // load that it adds to its replica
+// swap is the hot buffers of a request.
+type swap struct {
+	reuses []*dsa.Reuse // reuse profiles, by cursor
+	reused int          // context grid of reuses
+	served int          // eighths of the context that buffers cache
+	filled int          // steps since the buffers were empty
 }
 
 // life is the history of a request. It moves with the request to another replica.

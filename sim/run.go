@@ -52,18 +52,6 @@ func plain(ctx context.Context, err error) error {
 	return err
 }
 
-// interruption returns why the run must end, or nil. In a fleet it asks the fleet.
-func (s *Server) interruption() error {
-	stopped := s.stopped
-	if s.fleet != nil {
-		stopped = s.fleet.stopped
-	}
-	if stopped == nil {
-		return nil
-	}
-	return stopped()
-}
-
 // begin reads the first request from the workload, or the first of each client.
 func (s *Server) begin(w Workload, rec Recorder) error {
 	s.rec, s.metrics = rec, s.newMetrics(1)

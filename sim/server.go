@@ -9,44 +9,53 @@ import (
 // Server runs one serving system on one device in virtual time.
 type Server struct {
 	Config
-	events   *des.Queue[event] // own queue, or the fleet's
-	fleet    *Fleet            // fleet of this replica; nil: none
-	replica  int               // replica number
-	number   int32             // server number, unique in the fleet over all restarts
-	touched  bool              // had an event at this time
+	*run
+	place
 	sched    *sched.Scheduler
 	memory   residency
 	prefixes prefixes
 	future   *memory.Future // upcoming requests for Belady; nil otherwise
-	rec      Recorder
-	metrics  *Metrics
-
 	sel      *selection
+	path     path
 	requests map[*sched.Request]*request
 	free     []*request
-	nextID   int
-	stopped  func() error // returns why the run must end; nil: never
 
 	busy        bool
 	steps       int64
-	feed        feed
+	step        stepState
 	coming      tickets
-	load        load             // load of this replica
 	arrivedLate []*sched.Request // arrived after the next step was planned
 	untried     bool             // waiting requests were not considered for the batch
-	step        stepState
-	path        path
-	stepwise    bool    // fast-forward is off
-	leapt       int     // steps that were fast-forwarded
-	taken       []int64 // scratch of leap
+	leaps
+}
+
+// run is what the servers of a run share.
+type run struct {
+	events  des.Queue[event]
+	feed    feed
+	nextID  int
+	rec     Recorder
+	metrics *Metrics
+	stopped func() error // returns why the run must end, or nil
+}
+
+func newRun() *run { return &run{stopped: func() error { return nil }} }
+
+// place is a server's place in a fleet.
+type place struct {
+	fleet   *Fleet // nil: none
+	replica int    // replica number
+	number  int32  // server number, unique in the fleet over all restarts
+	touched bool   // had an event at this time
+	load    load
 }
 
 // NewServer returns a server with no requests.
 func NewServer(cfg Config) (*Server, error) {
 	spec := &cfg.Spec
-	s := &Server{Config: cfg, events: &des.Queue[event]{}, requests: map[*sched.Request]*request{}}
+	s := &Server{Config: cfg, run: newRun(), requests: map[*sched.Request]*request{}}
 	var err error
-	if s.sel, err = newSelection(&s.Config, s.interruption); err != nil {
+	if s.sel, err = newSelection(&s.Config, func() error { return s.stopped() }); err != nil {
 		return nil, err
 	}
 	if err := s.checkAddressed(s.sel.sample.Rate); err != nil {

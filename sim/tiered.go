@@ -11,8 +11,7 @@ import (
 
 // tiered is SparseServe's memory: DRAM holds the KV of all requests, and HBM caches blocks of it.
 type tiered struct {
-	resident // in DRAM
-	cache    *kv.Cache
+	sizes    // all KV is in DRAM
 	requests map[*sched.Request]*request
 	schedule func(at des.Time, kind eventKind, n int64)
 
@@ -47,8 +46,8 @@ func newTiered(s *Server, m resident) (*tiered, error) {
 		Microbatch: m.microbatch(), Score: m.sel.scores(), Trace: m.Trace,
 		Addressed: m.Addressed, Tables: m.Addressed && spec.GPULookup(),
 	})
-	return &tiered{resident: m, cache: cache, requests: s.requests, schedule: s.schedule,
-		byChunk: sched.AllocatesByChunk(spec.Scheduler)}, err
+	z := sizes{m, cache, sched.AllocatesByChunk(spec.Scheduler)}
+	return &tiered{sizes: z, requests: s.requests, schedule: s.schedule}, err
 }
 
 func (t *tiered) uniform() bool { return false }

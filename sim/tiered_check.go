@@ -42,15 +42,6 @@ func (t *tiered) checkHBM() error {
 	return nil
 }
 
-// sampleSlack returns the bytes that rounding a sample to whole blocks may add, scaled to the
-// model.
-func (t *tiered) sampleSlack() int64 {
-	if t.cache.Sample.Rate == 1 {
-		return 0
-	}
-	return int64(float64(t.Geometry.BlockBytes) / t.cache.Sample.Rate)
-}
-
 // checkSaves verifies law 3 in the server: every full block is in DRAM or queued to be saved. The
 // cache checks that queued blocks are held in HBM.
 func (t *tiered) checkSaves() error {
