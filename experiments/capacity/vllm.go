@@ -57,6 +57,9 @@ func ServeCommand(p *config.Point) (command, why string, err error) {
 		add("--gpu-memory-utilization %g", s.Utilisation)
 	}
 	add("--block-size %d", s.BlockTokens)
+	if s.KVDtype != "auto" {
+		add("--kv-cache-dtype %s", map[string]string{"fp8": "fp8", "bf16": "bfloat16"}[s.KVDtype])
+	}
 	longest, err := longestContext(p, &model)
 	if err != nil {
 		return "", "", err

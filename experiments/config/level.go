@@ -66,9 +66,8 @@ func (in inputs) baseLevel(base *Config, variants ...*Config) error {
 // decodeStep returns the decode step time of a system that the factor multiplies.
 func (in inputs) decodeStep(c *Config, system int) (des.Time, error) {
 	s := &c.Systems[system]
-	key := fmt.Sprintf("step %s\n%s\n%s\n%v\n%d %d %v", c.Model, c.GPU, s.Engine, c.Card,
-		s.TensorParallel,
-		s.ExpertParallel, s.Speculation.Tokens > 0)
+	key := fmt.Sprintf("step %s\n%s\n%s\n%v\n%d %d %v %s", c.Model, c.GPU, s.Engine, c.Card,
+		s.TensorParallel, s.ExpertParallel, s.Speculation.Tokens > 0, s.KVDtype)
 	return once(in, key, func() (des.Time, error) {
 		model, err := in.model(c.Model)
 		if err != nil {

@@ -28,9 +28,20 @@ func (p *Point) Shard() (hw.Model, error) {
 
 // shardOf returns the share of a model on each GPU of a system.
 func shardOf(m hw.Model, s *sim.Spec) (hw.Model, error) {
+	setKV(&m, s)
 	m.Drafts = s.Speculation.Tokens > 0
 	m.ExpertRanks = s.ExpertParallel
 	return m.Shard(s.TensorParallel)
+}
+
+// setKV sets the bytes of a model's KV from a system's kv_dtype.
+func setKV(m *hw.Model, s *sim.Spec) {
+	switch s.KVDtype {
+	case "fp8":
+		m.KVBytesEach = 1
+	case "bf16":
+		m.KVBytesEach = 2
+	}
 }
 
 // machineKey identifies everything that machine reads.

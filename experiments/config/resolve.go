@@ -133,6 +133,8 @@ func (l *loader) checkHardware() error {
 			return l.placeSystem(&KeyError{Key: key, Value: Show(value), With: with, Reason: err.Error()},
 				custom)
 		}
+		model := model
+		setKV(&model, s)
 		if err := checkClass(&model, s); err != nil {
 			return l.placeSystem(err, custom)
 		}

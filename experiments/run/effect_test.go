@@ -104,6 +104,7 @@ var keyEffects = []struct {
 	{"speculation.tokens", "1", and(indexed, "model=mtp.toml", "system.preset=vllm-0.15")},
 	{"speculation.acceptance", "0.9",
 		and(indexed, "model=mtp.toml", "system.preset=vllm-0.15", "speculation.tokens=1")},
+	{"system.kv_dtype", "fp8", []string{"system.preset=vllm-0.15"}},
 	{"system.sampling", "top-p", []string{"system.preset=vllm-0.15", "system.sampling=random"}},
 	{"prefill.split", "plain", dense},
 	{"prefill.attention", "a-shape", dense},
