@@ -38,8 +38,12 @@ func (r *Runs) Doc() *doc.Doc {
 	d.Answers = r.sustained(axes, rows)
 	d.Warnings = r.warnings()
 	head := r.head(axes)
-	d.Tables = append(d.Tables, r.results(head, rows), inside(head, rows), latencies(head, rows),
-		rates(head, rows))
+	d.Tables = append(d.Tables, r.results(head, rows),
+		metricsTable("Inside the server", head, rows, "delay_mean", "batch", "loads", "hits",
+			"prefix_hits", "prefix_dram", "prefix_ssd", "recall", "hbm", "hbm_peak", "dram", "gpu", "h2d",
+			"d2h"),
+		latencies(head, rows), metricsTable("Rates", head, rows, "requests", "good", "good_share",
+			"input", "throughput", "total"))
 	addTable(d, differences(head, rows))
 	if len(rows) < len(r.Sums) {
 		d.Tables = append(d.Tables, r.each())
@@ -175,19 +179,6 @@ func (r *Runs) Levels() (lines []string) {
 	}
 	return append(lines, "systems have different SLOs, so \"met\" is not the same for all; --set "+
 		"slo.tbt_s=SECONDS sets one for all")
-}
-
-// inside returns the table of server metrics.
-func inside(head []doc.Column, rows []runRow) doc.Table {
-	return metricsTable("Inside the server", head, rows, "delay_mean", "batch", "loads", "hits",
-		"prefix_hits", "prefix_dram", "prefix_ssd", "recall", "hbm", "hbm_peak", "dram", "gpu", "h2d",
-		"d2h")
-}
-
-// rates returns the table of metrics per second.
-func rates(head []doc.Column, rows []runRow) doc.Table {
-	return metricsTable("Rates", head, rows, "requests", "good", "good_share", "input", "throughput",
-		"total")
 }
 
 // metricsTable has one column per metric that a run has.

@@ -6,6 +6,7 @@
 package doc
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/sparseserve/sparseserve/internal/stats"
@@ -127,12 +128,7 @@ func (t *Table) Shown() (columns []int) {
 
 // HasUnits reports whether a column has a unit.
 func (t *Table) HasUnits() bool {
-	for _, c := range t.Columns {
-		if c.Unit != "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Unit != "" })
 }
 
 // At returns the text of a cell; "" beyond the row's end.

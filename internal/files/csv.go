@@ -30,15 +30,7 @@ func PlainCell(cell string) string {
 // calculates reports whether spreadsheets would evaluate a text, with any number of leading
 // apostrophes, so that escaping is reversible.
 func calculates(text string) bool {
-	text = strings.TrimLeft(text, "'")
-	return text != "" && strings.ContainsAny(firstRune(text), "=+-@\t\r\n＝＋－＠")
-}
-
-func firstRune(text string) string {
-	for _, r := range text {
-		return string(r)
-	}
-	return ""
+	return strings.IndexAny(strings.TrimLeft(text, "'"), "=+-@\t\r\n＝＋－＠") == 0
 }
 
 // CSVCell returns a cell for a CSV line that is written by hand, quoted if necessary.

@@ -35,13 +35,13 @@ func Once(path string) bool {
 
 // Input opens a file or a pipe for one reading. It refuses terminals and devices.
 func Input(path string) (io.ReadCloser, error) {
-	f, shut := os.Stdin, func() error { return nil }
+	f, closer := os.Stdin, io.NopCloser(nil)
 	if !isStdin(path) {
 		var err error
 		if f, err = Open(path); err != nil {
 			return nil, err
 		}
-		shut = f.Close
+		closer = f
 	}
 	info, err := f.Stat()
 	if err == nil && info.Mode()&fs.ModeDevice != 0 {
@@ -54,18 +54,14 @@ func Input(path string) (io.ReadCloser, error) {
 		}
 	}
 	if err != nil {
-		shut()
+		closer.Close()
 		return nil, fmt.Errorf("%s: %w", Label(path), err)
 	}
-	return &input{b, shut}, nil
+	return struct {
+		io.Reader
+		io.Closer
+	}{b, closer}, nil
 }
-
-type input struct {
-	io.Reader
-	shut func() error
-}
-
-func (i *input) Close() error { return i.shut() }
 
 // mostKept is the maximum size that Again keeps, in bytes.
 const mostKept = 16 << 30
