@@ -48,17 +48,17 @@ func readInferencePerf(text []byte) ([]sent, error) {
 	for i, raw := range entries {
 		var e inferencePerfEntry
 		where := fmt.Sprintf("[%d]", i)
-		keys := rows.Keys(raw)
-		err := required(where, "every entry of inference-perf has them",
-			field{"start_time", slices.Contains(keys, "start_time")},
-			field{"end_time", slices.Contains(keys, "end_time")})
-		if err != nil && i == 0 {
+		if keys := rows.Keys(raw); i == 0 &&
+			!(slices.Contains(keys, "start_time") && slices.Contains(keys, "end_time")) {
 			return nil, rows.Wrong("", string(raw[:min(len(raw), 60)]), known)
-		} else if err != nil {
-			return nil, err
 		}
 		if err := json.Unmarshal(raw, &e); err != nil {
 			return nil, rows.Wrong(where, "", "not as inference-perf writes it: "+files.JSONWords(err))
+		}
+		err := required(where, "every entry of inference-perf has them",
+			field{"start_time", e.Start != nil}, field{"end_time", e.End != nil})
+		if err != nil {
+			return nil, err
 		}
 		if len(e.Error) > 0 && string(e.Error) != "null" {
 			all[i].failed = true
@@ -74,11 +74,6 @@ func readInferencePerf(text []byte) ([]sent, error) {
 // request prefers the server's count of output tokens, because the client's tokenizer may count
 // other tokens than the server's steps.
 func (e *inferencePerfEntry) request(where string) (s sent, err error) {
-	err = required(where, "every entry of inference-perf has them",
-		field{"start_time", e.Start != nil}, field{"end_time", e.End != nil})
-	if err != nil {
-		return s, err
-	}
 	s.where = place{start: where + ".start_time", ttft: where + " time to first token", last: where +
 		" end_time - start_time"}
 	s.at, s.e2e, s.text = *e.Start, *e.End-*e.Start, textOf(e.Text)

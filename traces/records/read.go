@@ -91,7 +91,7 @@ func decodeObject(text []byte) (all []sent, format string, err error) {
 		return nil, "", rows.Wrong("", string(rest), "behind a result of vllm bench serve, which is the "+
 			"whole of a file; --append-result makes more: keep one in a file of its own")
 	}
-	all, err = readVLLM(keys)
+	all, err = readVLLM(text)
 	return all, formatVLLM, err
 }
 

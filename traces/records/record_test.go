@@ -165,7 +165,7 @@ func TestBadRecords(t *testing.T) {
 		"vllm, no times":      {vllm("start_times", "start"), 0, "", ""},
 		"vllm, no detail":     {`{"request_throughput": 1, "total_input_tokens": 5}`, 0, "", ""},
 		"vllm, lengths":       {vllm("[100, 200, 1, 300]", "[100, 200, 1]"), 0, "output_lens", ""},
-		"vllm, type":          {vllm("[100, 200, 1, 300]", `["a"]`), 0, "input_lens", ""},
+		"vllm, type":          {vllm("[100, 200, 1, 300]", `["a"]`), 0, "", ""},
 		"vllm, ttft":          {vllm("0.25,", "-0.25,"), 0, "ttfts[0]", "-0.25"},
 		"vllm, itl":           {vllm("[0.5, 0.5]", "[0.5, -0.5]"), 0, "itls[0]", "-0.5"},
 		"vllm, twice":         {asVLLM + "\n" + asVLLM, 0, "", "*"},

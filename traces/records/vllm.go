@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
@@ -22,12 +21,12 @@ import (
 // A request's latency is not in the file. It is ttft + sum(itl), as in the file's own timeline.
 // start_times exist since pull request 32667 of January 2026, released in 0.15.
 type vllmResult struct {
-	InputLens  []int
-	OutputLens []int
-	TTFTs      []float64
-	ITLs       [][]float64
-	StartTimes []float64
-	Errors     []string
+	InputLens  []int       `json:"input_lens"`
+	OutputLens []int       `json:"output_lens"`
+	TTFTs      []float64   `json:"ttfts"`
+	ITLs       [][]float64 `json:"itls"`
+	StartTimes []float64   `json:"start_times"`
+	Errors     []string    `json:"errors"`
 }
 
 // isVLLM recognises a result by keys that exist with and without --save-detailed.
@@ -36,28 +35,21 @@ func isVLLM(keys map[string]json.RawMessage) bool {
 		keys["request_throughput"] != nil && keys["total_input_tokens"] != nil
 }
 
-func readVLLM(keys map[string]json.RawMessage) ([]sent, error) {
+func readVLLM(text []byte) ([]sent, error) {
 	var v vllmResult
-	has := func(key string) field { return field{key, keys[key] != nil} }
+	if err := json.Unmarshal(text, &v); err != nil {
+		return nil, err
+	}
 	err := required("", "record with vllm bench serve --save-result --save-detailed",
-		has("input_lens"), has("output_lens"), has("ttfts"), has("itls"), has("errors"))
+		field{"input_lens", v.InputLens != nil}, field{"output_lens", v.OutputLens != nil},
+		field{"ttfts", v.TTFTs != nil}, field{"itls", v.ITLs != nil},
+		field{"errors", v.Errors != nil})
 	if err == nil {
 		err = required("", "when each request was sent; vllm bench serve --save-detailed records them "+
-			"from vLLM 0.15 on", has("start_times"))
+			"from vLLM 0.15 on", field{"start_times", v.StartTimes != nil})
 	}
 	if err != nil {
 		return nil, err
-	}
-	for _, list := range []struct {
-		key  string
-		into any
-	}{
-		{"input_lens", &v.InputLens}, {"output_lens", &v.OutputLens}, {"ttfts", &v.TTFTs},
-		{"itls", &v.ITLs}, {"errors", &v.Errors}, {"start_times", &v.StartTimes},
-	} {
-		if err := json.Unmarshal(keys[list.key], list.into); err != nil {
-			return nil, rows.Wrong(list.key, "", "not as vllm bench serve writes it: "+files.JSONWords(err))
-		}
 	}
 	return v.requests()
 }
