@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,35 +19,17 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// Load decodes a configuration. Layers, lowest first: the built-in default experiment (neutral if
-// the configuration has its own trace or model, neutral.go), the file or built-in experiment named
-// by path (none if empty), and the key=value texts of --set flags. Errors name the place, key and
-// value.
+// Load is LoadSweep of a configuration without axes; the built-in default experiment if path is
+// empty.
 func Load(path string, sets []string) (*Config, error) {
-	l := newLoader()
-	if err := l.base(); err != nil {
+	s, err := LoadSweep(cmp.Or(path, experiments.Default), sets, nil)
+	if err != nil {
 		return nil, err
 	}
-	name := experiments.Default
-	if path != "" && path != experiments.Default {
-		doc, err := openDocument(path)
-		if err != nil {
-			return nil, err
-		}
-		if err := l.apply(doc, false); err != nil {
-			return nil, err
-		}
-		name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	if len(s.Axes) > 0 {
+		return nil, s.file.locate(&KeyError{Key: "axis", Reason: ofSweeps})
 	}
-	if err := l.set(sets); err != nil {
-		return nil, err
-	}
-	l.cfg.Name = name
-	if err := l.finish(); err != nil {
-		return nil, err
-	}
-	l.cfg.Unused = l.effects().warnings() // before a factor becomes seconds
-	return &l.cfg, l.inputs.oneLevel(&l.cfg)
+	return s.Variants[0].Config, nil
 }
 
 // set applies the texts of --set flags.
@@ -199,8 +182,7 @@ func (l *loader) decode(doc *document, g *Setting) (err error) {
 	into := l.lists()[g.Key]
 	switch {
 	case slices.Contains(sweepKeys, array) && !l.sweeps:
-		return &KeyError{Key: array, Reason: "is of a file with axes, " +
-			"which simulate, goodput and plan run"}
+		return &KeyError{Key: array, Reason: ofSweeps}
 	case array == "axis" || array == "base":
 		return nil // loadSweep reads them
 	case array == "systems":

@@ -18,6 +18,9 @@ var sweepKeys = []string{
 	"plan",    // what plan may buy
 }
 
+// ofSweeps is the reason against these keys in any other configuration.
+const ofSweeps = "is of a file with axes, which simulate, goodput and plan run"
+
 // Sweep is a set of experiments that differ in the keys of their axes.
 type Sweep struct {
 	Name     string   // file name without extension, or the built-in name
