@@ -47,9 +47,12 @@ var classRules = []classRule{
 		when: func(m *hw.Model, s *sim.Spec) bool {
 			return m.IsWindowed() && !modelled(m, s) && s.CachesPrefixes()
 		}},
-	{key: "prefix_cache.dram_gib", obstacles: " ",
-		reason: "prefixes below HBM are modelled for dense models with weights and KV of 2 bytes alone",
-		when:   func(m *hw.Model, s *sim.Spec) bool { return !modelled(m, s) && s.PrefixTiers() }},
+	{key: "prefix_cache.load", obstacles: " ",
+		reason: "what a prefix costs to compute is priced for dense models with weights and KV of 2 " +
+			"bytes alone",
+		when: func(m *hw.Model, s *sim.Spec) bool {
+			return !m.Plain() && s.PrefixTiers() && s.PrefixCache.Load == sim.LoadCheaper
+		}},
 }
 
 func indexed(s *sim.Spec) bool { return s.Sparse() && s.Selection.Policy == dsa.IndexerName }

@@ -16,8 +16,10 @@ func TestClassesAreRefused(t *testing.T) {
 		{"gpt-oss-20b", "preset = \"vllm-0.15\"\n[prefix_cache]\nmode = \"vllm\"",
 			`:6: prefix_cache.mode = "vllm": prefixes are kept whole in every layer, and gpt-oss-20b ` +
 				`has sliding windows (window)`},
-		{"qwen3-30b-a3b", "preset = \"vllm-0.15\"\n[prefix_cache]\nmode = \"vllm\"\ndram_gib = 9",
-			`prefixes below HBM are modelled for dense models with weights and KV of 2 bytes alone`},
+		{"qwen3-30b-a3b", "preset = \"vllm-0.15\"\n[prefix_cache]\nmode = \"vllm\"\ndram_gib = 9", ""},
+		{"qwen3-30b-a3b", "preset = \"vllm-0.15\"\n[prefix_cache]\nmode = \"vllm\"\ndram_gib = 9\n" +
+			"load = \"cheaper\"", `prefix_cache.load = "cheaper": what a prefix costs to compute is ` +
+			`priced for dense models with weights and KV of 2 bytes alone`},
 		{"gemma2-9b", "preset = \"vllm-0.15\"\n[prefill]\nattention = \"a-shape\"",
 			`:6: prefill.attention = "a-shape": patterns are of keys`},
 		{"mixtral-8x7b", "preset = \"vllm-0.15\"\ntensor_parallel = 2", ""},
