@@ -65,12 +65,6 @@ func KindOf(dir string) (string, error) {
 		return "", fmt.Errorf("%s: a file; want the result folder of a command", dir)
 	}
 	var names []string
-	for _, old := range []string{"sweep.json", "question.txt", "points/store.json"} {
-		if _, err := os.Stat(filepath.Join(dir, old)); err == nil {
-			return "", fmt.Errorf("%s: of an older version of sparseserve (%s); give the command again", dir,
-				old)
-		}
-	}
 	for _, k := range kinds {
 		if _, err := os.Stat(filepath.Join(dir, k.file)); err == nil {
 			return k.file, nil

@@ -105,13 +105,10 @@ func (c *compareCmd) folders(app *App) error {
 		return err
 	}
 	report, err := diff.Compare(a, b)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case c.JSON:
-		return printJSON(app, report)
 	}
-	return printWhole(app.Stdout, answers.Diff(report, c.A, c.B))
+	return printEither(app, c.JSON, report, answers.Diff(report, c.A, c.B))
 }
 
 // prefixHit returns the share of prompts that hit the prefix cache, or validate.PrefixAuto.

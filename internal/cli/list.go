@@ -89,13 +89,10 @@ func (l *listCmd) Run(app *App) error {
 	default:
 		d, err = k.one(l.Name)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case l.JSON:
-		return printJSON(app, d)
 	}
-	return printWhole(app.Stdout, d)
+	return printEither(app, l.JSON, d, d)
 }
 
 // patternsOf returns the document of a pattern file or a published mix.

@@ -62,12 +62,10 @@ func (c *claimsCmd) Run(ctx context.Context, app *App) error {
 	switch {
 	case err != nil:
 		return err
-	case c.JSON:
-		return printJSON(app, outcomes)
-	case c.Format == "md":
+	case c.Format == "md" && !c.JSON:
 		return show.Markdown(app.Stdout, d)
 	}
-	return printWhole(app.Stdout, d)
+	return printEither(app, c.JSON, outcomes, d)
 }
 
 // answer judges claims by the numbers that the flag selects.

@@ -23,6 +23,14 @@ func printWhole(w io.Writer, d *doc.Doc) error {
 	return show.Text(w, d, show.Options{Columns: terminalColumns(w), Details: true})
 }
 
+// printEither prints data as JSON, or the whole document.
+func printEither(app *App, asJSON bool, data any, d *doc.Doc) error {
+	if asJSON {
+		return printJSON(app, data)
+	}
+	return printWhole(app.Stdout, d)
+}
+
 // printAnswer prints a document with its lead. more is the command that shows the rest.
 func printAnswer(w io.Writer, d *doc.Doc, more string) error {
 	return show.Text(w, d, show.Options{Columns: terminalColumns(w), More: more})

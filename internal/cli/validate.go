@@ -162,12 +162,10 @@ func (c *validateAblate) Run(app *App) error {
 	switch {
 	case err != nil:
 		return err
-	case c.JSON:
-		return printJSON(app, a)
-	case c.Format == "md":
+	case c.Format == "md" && !c.JSON:
 		return show.Markdown(app.Stdout, answers.Ablation(a))
 	}
-	return printWhole(app.Stdout, answers.Ablation(a))
+	return printEither(app, c.JSON, a, answers.Ablation(a))
 }
 
 type validateRepeat struct {
@@ -183,10 +181,7 @@ func (c *validateRepeat) Run(app *App) error {
 		return err
 	}
 	printNotes(app.Stderr, notes)
-	if c.JSON {
-		return printJSON(app, report.Comparisons())
-	}
-	return printWhole(app.Stdout, answers.Repeated(report))
+	return printEither(app, c.JSON, report.Comparisons(), answers.Repeated(report))
 }
 
 // takenBy reports how many runs other processes are making.
