@@ -1,12 +1,17 @@
 package traces
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/sparseserve/sparseserve/internal/warn"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
@@ -75,4 +80,54 @@ func writeFile(t testing.TB, name, text string) (path string) {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// The first prompt of several blocks tells the tokens of a block: 16 in the Qwen-Bailian traces,
+// whose times are in seconds and whose rows name images.
+func TestBlocksOfOtherSizes(t *testing.T) {
+	const row = `{"chat_id": %d, "parent_chat_id": -1, "timestamp": %g, "input_length": %d, ` +
+		`"output_length": 5, "type": %q, "turn": 1, "hash_ids": [%s]}` + "\n"
+	text := fmt.Sprintf(row, 0, 0.5, 14, "text", "7") +
+		fmt.Sprintf(row, 1, 2.25, 40, "image", "0, 1, 2") +
+		fmt.Sprintf(row, 2, 2.25, 33, "text", "0, 1, 3")
+	read := func(text string) ([]sim.Arrival, []warn.Warning, error) {
+		src, _, err := openTrace(writeFile(t, "a.jsonl", text), wholeFile(""))
+		if err != nil {
+			return nil, nil, err
+		}
+		defer src.Close()
+		all, err := readAll(src)
+		return all, src.warnings(), err
+	}
+	all, warnings, err := read(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]prefix.Piece{{{ID: 8, Tokens: 14}}, {{ID: 1, Tokens: 16}, {ID: 2, Tokens: 16},
+		{ID: 3, Tokens: 8}}, {{ID: 1, Tokens: 16}, {ID: 2, Tokens: 16}, {ID: 4, Tokens: 1}}}
+	for i, a := range all {
+		if !slices.Equal(a.Content.Prompt, want[i]) {
+			t.Errorf("prompt %d: %v, want %v", i, a.Content.Prompt, want[i])
+		}
+	}
+	if len(all) != 3 || all[1].At != des.FromSeconds(1.75) {
+		t.Errorf("%d requests, the second at %v, want 1.75 s", len(all), all[1].At)
+	}
+	if len(warnings) != 1 ||
+		!strings.HasPrefix(warnings[0].Text, "1 of 3 requests have images (type)") {
+		t.Errorf("warnings %v, want one of images", warnings)
+	}
+	for name, line := range map[string]string{
+		"another size": fmt.Sprintf(row, 3, 3.0, 600, "text", "0, 1"),
+		"one id":       `{"timestamp": 1, "input_length": 5000, "output_length": 5, "hash_ids": [1]}`,
+	} {
+		before := text
+		if name == "one id" {
+			before = ""
+		}
+		_, _, err := read(before + line)
+		if err == nil || !strings.Contains(err.Error(), "hash_ids") {
+			t.Errorf("%s: %v, want an error of hash_ids", name, err)
+		}
+	}
 }

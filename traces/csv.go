@@ -141,12 +141,7 @@ func (d *csvLines) warnings(kept int) (w []warn.Warning) {
 				"short, its last number may be, too", file, d.Line()).About("last line"))
 	}
 	w = append(w, d.unread()...)
-	if d.pictured > 0 {
-		w = append(w, warn.New(warn.TraceContent,
-			"%d of %s have images (%s): their encoder's time and tokens are "+
-				"left out: %s", d.pictured, rows.Plural(kept, "request"), d.images, file).About("images"))
-	}
-	return w
+	return append(w, pictured(d.pictured, kept, d.images, file)...)
 }
 
 // unread warns of ignored columns, and suggests the missing columns that they may be meant as.

@@ -25,8 +25,9 @@ func TestDroppedColumnsAreSaid(t *testing.T) {
 				"azure.csv"},
 		{"burst.csv", "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n" +
 			"5,ChatGPT,472,18,490,Conversation log\n", ""},
-		{"m.jsonl", `{"timestamp": 0, "input_length": 9, "output_length": 9, "chat_id": 1, "hash_ids": [0]}` + "\n",
-			`1 key not read: "chat_id": m.jsonl`},
+		{"m.jsonl", `{"timestamp": 0, "input_length": 9, "output_length": 9, "chat": 1, ` +
+			`"hash_ids": [0]}` + "\n",
+			`1 key not read: "chat": m.jsonl`},
 		{"h.jsonl", `{"timestamp": 0, "input_length": 9, "output_length": 9, "hashids": [0]}` + "\n",
 			`1 key not read: "hashids": h.jsonl`},
 		{"b.csv", "arrived_s,prompt_tokens,output_tokens,contents\n0,9,9,1\n",

@@ -84,7 +84,8 @@ func Formats() []Format {
 		{Name: FormatAzure, About: "Azure LLM inference CSV: TIMESTAMP, ContextTokens, GeneratedTokens",
 			csv: csvFormat{time: "TIMESTAMP", prompt: "ContextTokens", output: "GeneratedTokens",
 				images: "NumImages", zeroFails: true}},
-		{Name: FormatMooncake, About: "Mooncake JSONL: timestamp, input_length, output_length, hash_ids",
+		{Name: FormatMooncake, About: "Mooncake and Qwen-Bailian JSONL: timestamp, input_length, " +
+			"output_length, hash_ids",
 			keys: []string{"input_length"}, json: newMooncake},
 		{Name: FormatBurstGPT, About: "BurstGPT CSV: Timestamp, Request tokens, Response tokens",
 			csv: csvFormat{

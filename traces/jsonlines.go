@@ -26,6 +26,7 @@ type jsonLines struct {
 	dropped droppedKeys
 
 	n, bare, firstBare int // rows; rows without content; the first such line
+	pictured           int // rows with an image
 }
 
 func (d *jsonLines) sessionKey() string { return "" }
@@ -42,6 +43,9 @@ func (d *jsonLines) next() (row, error) {
 	}
 	d.dropped.of(raw, d.keys())
 	d.n++
+	if r.image {
+		d.pictured++
+	}
 	if r.content == nil {
 		if d.bare++; d.bare == 1 {
 			d.firstBare = d.Line()
@@ -63,7 +67,7 @@ func (d *jsonLines) rest() (n int, err error) {
 	return n - 1, err
 }
 
-func (d *jsonLines) warnings(int) []warn.Warning {
+func (d *jsonLines) warnings(kept int) []warn.Warning {
 	w := d.dropped.warning(d.Source().Name)
 	if t := d.tokens(); t != "" {
 		w = append(w, estimated(d.Source().Name, t))
@@ -73,7 +77,7 @@ func (d *jsonLines) warnings(int) []warn.Warning {
 			"%s without hash_ids, though others have them, share nothing: the "+
 				"first in %s:%d", rows.Plural(d.bare, "row"), d.Source().Name, d.firstBare).About("hash_ids"))
 	}
-	return w
+	return append(w, pictured(d.pictured, kept, "type", d.Source().Name)...)
 }
 
 // droppedKeys are the unread keys of a file's first record.

@@ -8,17 +8,20 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// mooncakeBlock is the tokens per element of hash_ids.
-const mooncakeBlock = 512
-
-// mooncake decodes the Mooncake traces (github.com/kvcache-ai/Mooncake; Qin et al., FAST 2025):
-// timestamp in milliseconds, input_length, output_length. The optional hash_ids identify the
-// prompt's blocks of 512 tokens; the last block may be shorter. An id stands for its block and all
-// blocks before it, so it has the same predecessor in every prompt. Outputs have no ids; if a later
-// prompt contains an output, the prompt's own ids cover it.
+// mooncake decodes the Mooncake traces (github.com/kvcache-ai/Mooncake; Qin et al., FAST 2025) and
+// the Qwen-Bailian traces (github.com/alibaba-edu/qwen-bailian-usagetraces-anon): timestamp,
+// input_length, output_length. Times are in milliseconds; Qwen-Bailian rows, which have a chat_id,
+// have them in seconds. The optional hash_ids identify the prompt's blocks; the last block may be
+// shorter. An id stands for its block and all blocks before it, so it has the same predecessor in
+// every prompt. Outputs have no ids; if a later prompt contains an output, the prompt's own ids
+// cover it.
 type mooncake struct {
+	block  int     // tokens per id, from the first prompt of several blocks; 0: none yet
 	before []int64 // by id: predecessor + 2; 0 for an id not seen yet
 }
+
+// Tokens per block in published traces: 512 of Mooncake, 16 of Qwen-Bailian, 64 of Dynamo.
+const leastBlock, mostBlock = 8, 4096
 
 // noID is the predecessor of a prompt's first id.
 const noID = -1
@@ -26,7 +29,8 @@ const noID = -1
 // mostIDs bounds the memory of before; predecessors of larger ids are not checked.
 const mostIDs = 1 << 20
 
-var mooncakeKeys = []string{"timestamp", "input_length", "output_length", "hash_ids"}
+var mooncakeKeys = []string{"timestamp", "input_length", "output_length", "hash_ids", "chat_id",
+	"parent_chat_id", "turn", "type"}
 
 func newMooncake(*options) decoder { return &mooncake{} }
 
@@ -40,12 +44,19 @@ func (d *mooncake) decode(raw []byte) (r row, err error) {
 		Input     rows.Numeral `json:"input_length"`
 		Output    rows.Numeral `json:"output_length"`
 		HashIDs   []int64      `json:"hash_ids"`
+		Chat      *int64       `json:"chat_id"`
+		Type      string       `json:"type"`
 	}
 	if err := rows.Decode(raw, &v); err != nil {
 		return row{}, err
 	}
+	unit := des.Millisecond
+	if v.Chat != nil {
+		unit = des.Second
+	}
+	r.image = v.Type == "image"
 	r.stamp = string(v.Timestamp)
-	if r.at, err = rows.Time("timestamp", r.stamp, des.Millisecond); err != nil {
+	if r.at, err = rows.Time("timestamp", r.stamp, unit); err != nil {
 		return row{}, err
 	}
 	if r.prompt, err = rows.Tokens("input_length", string(v.Input), 1); err != nil {
@@ -65,9 +76,17 @@ func (d *mooncake) content(ids []int64, prompt int) (*prefix.Content, error) {
 	fault := func(value, format string, args ...any) (*prefix.Content, error) {
 		return nil, rows.Wrong("hash_ids", value, fmt.Sprintf(format, args...))
 	}
-	if want := (prompt + mooncakeBlock - 1) / mooncakeBlock; len(ids) != want {
-		return fault(fmt.Sprint(ids), "%s, but input_length = %d is %s of %d tokens, the last one "+
-			"maybe shorter", rows.Plural(len(ids), "id"), prompt, rows.Plural(want, "block"), mooncakeBlock)
+	if d.block == 0 && len(ids) > 1 {
+		d.block = blockOf(len(ids), prompt)
+	}
+	block := d.block
+	if block == 0 { // of one id alone, a block as long as the prompt has the same hits
+		block = min(prompt, mostBlock)
+	}
+	if want := (prompt + block - 1) / max(1, block); len(ids) != want {
+		return fault(fmt.Sprint(ids), "%s, but input_length = %d is %s of %d tokens, the size by the "+
+			"first prompt of several blocks; the last one may be shorter", rows.Plural(len(ids), "id"),
+			prompt, rows.Plural(want, "block"), block)
 	}
 	last := int64(noID)
 	for _, id := range ids {
@@ -82,10 +101,21 @@ func (d *mooncake) content(ids []int64, prompt int) (*prefix.Content, error) {
 	}
 	c := &prefix.Content{Prompt: make([]prefix.Piece, len(ids))}
 	for i, id := range ids {
-		c.Prompt[i] = prefix.Piece{ID: uint64(id) + 1, Tokens: mooncakeBlock}
+		c.Prompt[i] = prefix.Piece{ID: uint64(id) + 1, Tokens: block}
 	}
-	c.Prompt[len(ids)-1].Tokens = prompt - (len(ids)-1)*mooncakeBlock
+	c.Prompt[len(ids)-1].Tokens = prompt - (len(ids)-1)*block
 	return c, nil
+}
+
+// blockOf returns the power of two of tokens per block with which a prompt has n blocks, n above 1.
+// It is 512, Mooncake's, if there is none.
+func blockOf(n, prompt int) int {
+	for block := leastBlock; block <= mostBlock; block *= 2 {
+		if (prompt+block-1)/block == n {
+			return block
+		}
+	}
+	return 512
 }
 
 // follows returns the first predecessor of an id that follows last now.

@@ -35,6 +35,7 @@ type row struct {
 	// session is the conversation's name, if the file has one
 	session string
 	content *prefix.Content // nil if the row has none
+	image   bool            // has an image, which is not served
 	skip    skip
 }
 
@@ -165,6 +166,15 @@ func unread(what string, names, known []string, file string) []warn.Warning {
 	}
 	return []warn.Warning{warn.New(warn.TraceContent, "%s not read: %s: %s",
 		rows.Plural(len(names), what), strings.Join(said, ", "), file).About("not read")}
+}
+
+// pictured warns of the images of n of kept requests, which a column or key names.
+func pictured(n, kept int, name, file string) []warn.Warning {
+	if n == 0 {
+		return nil
+	}
+	return []warn.Warning{warn.New(warn.TraceContent, "%d of %s have images (%s): their encoder's "+
+		"time and tokens are left out: %s", n, rows.Plural(kept, "request"), name, file).About("images")}
 }
 
 // estimated warns that a file has no token counts.

@@ -76,8 +76,8 @@ func TestBadFiles(t *testing.T) {
 		"Mooncake list": {
 			`{"timestamp": 0, "input_length": [5], "output_length": 1}` +
 				"\n", "", 1, "input_length", "[5]"},
-		"Mooncake hashes too few":     {mooncake + `{"timestamp": 1, "input_length": 513, "output_length": 1, "hash_ids": [3]}` + "\n", "", 2, "hash_ids", "[3]"},
-		"Mooncake hashes too many":    {`{"timestamp": 1, "input_length": 512, "output_length": 1, "hash_ids": [3, 4]}` + "\n", "", 1, "hash_ids", "[3 4]"},
+		"Mooncake hashes too few":     {mooncake + `{"timestamp": 1, "input_length": 5000, "output_length": 1, "hash_ids": [3]}` + "\n", "", 2, "hash_ids", "[3]"},
+		"Mooncake hashes too many":    {`{"timestamp": 1, "input_length": 4, "output_length": 1, "hash_ids": [3, 4]}` + "\n", "", 1, "hash_ids", "[3 4]"},
 		"Mooncake hash negative":      {`{"timestamp": 1, "input_length": 600, "output_length": 1, "hash_ids": [3, -4]}` + "\n", "", 1, "hash_ids", "-4"},
 		"Mooncake hash twice":         {`{"timestamp": 1, "input_length": 600, "output_length": 1, "hash_ids": [3, 3]}` + "\n", "", 1, "hash_ids", "3"},
 		"Mooncake hash after another": {`{"timestamp": 1, "input_length": 600, "output_length": 1, "hash_ids": [1, 2]}` + "\n" + `{"timestamp": 2, "input_length": 600, "output_length": 1, "hash_ids": [5, 2]}` + "\n", "", 2, "hash_ids", "2"},

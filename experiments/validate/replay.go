@@ -40,10 +40,11 @@ type Replay struct {
 // replay.json, the rest in other files of the folder.
 type ReplayReport struct {
 	Name     string          `json:"name"`
-	File     string          `json:"file"`     // of the record, as a reader knows it
-	Format   string          `json:"format"`   // of the record
-	Recorded int             `json:"requests"` // of the record
-	SpanS    float64         `json:"span_s"`   // from its first arrival to the last
+	File     string          `json:"file"`           // of the record, as a reader knows it
+	Format   string          `json:"format"`         // of the record
+	Made     string          `json:"made,omitempty"` // what its times are made from (Record.Made)
+	Recorded int             `json:"requests"`       // of the record
+	SpanS    float64         `json:"span_s"`         // from its first arrival to the last
 	Engine   string          `json:"engine"`
 	Changed  string          `json:"changed,omitempty"` // figures of the card (config.Changed)
 	Failed   int             `json:"failed"`            // requests of the record, in neither side
@@ -89,8 +90,9 @@ func (r *Replay) Do(ctx context.Context) (report *ReplayReport, err error) {
 	}
 	trace := filepath.Join(r.Dir, replayTrace)
 	out := &ReplayReport{
-		Name: r.Name, File: r.File, Format: r.Record.Format, Recorded: len(r.Record.Requests),
-		SpanS: last, Engine: r.Config.Systems[0].Engine,
+		Name: r.Name, File: r.File, Format: r.Record.Format, Made: r.Record.Made,
+		Recorded: len(r.Record.Requests),
+		SpanS:    last, Engine: r.Config.Systems[0].Engine,
 		Changed: config.Changed(r.Config.Card), Failed: r.Record.Failed, SkipS: r.Skip,
 		Config: r.Config.Replayed(r.Name, trace, len(r.Record.Requests))}
 	simulate := r.choosePrefix

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/traces/rows"
@@ -15,6 +16,8 @@ import (
 // Formats of records.
 const (
 	formatVLLM          = "vllm"
+	formatSGLang        = "sglang"
+	formatAIPerf        = "aiperf"
 	formatInferencePerf = "inference-perf"
 	formatGuideLLM      = "guidellm"
 	formatCSV           = "csv"
@@ -22,8 +25,9 @@ const (
 
 // known ends the error message for an unknown format.
 const known = "no known record; known are vllm bench serve JSON (--save-result --save-detailed), " +
-	"inference-perf per_request_lifecycle_metrics.json, guidellm benchmarks JSON, and CSV with the " +
-	"columns " + csvColumns
+	"SGLang's bench_serving JSON (--output-details), AIPerf profile_export.jsonl, inference-perf " +
+	"per_request_lifecycle_metrics.json, guidellm benchmarks JSON, and CSV with the columns " +
+	csvColumns
 
 // Read reads the record at path, compressed or not; - is standard input. It detects the format from
 // the content. Requests may be in any order.
@@ -43,11 +47,11 @@ func Read(path string) (*Record, error) {
 }
 
 func read(f *rows.File) (*Record, error) {
-	all, format, err := decode(f)
+	m := &Record{}
+	all, err := m.decode(f)
 	if err != nil {
 		return nil, err
 	}
-	m := &Record{Format: format}
 	if err := m.order(f.Name, all); err != nil {
 		return nil, err
 	}
@@ -55,44 +59,61 @@ func read(f *rows.File) (*Record, error) {
 }
 
 // decode returns the requests in file order. JSON is detected by its first non-blank character.
-func decode(f *rows.File) (all []sent, format string, err error) {
+func (m *Record) decode(f *rows.File) (all []sent, err error) {
 	first := f.First()
 	if first != '{' && first != '[' {
-		all, err = readCSV(f)
-		return all, formatCSV, err
+		m.Format = formatCSV
+		return readCSV(f)
 	}
 	text, err := f.All()
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	if first == '[' {
+		m.Format = formatInferencePerf
 		all, err = readInferencePerf(text)
-		return all, formatInferencePerf, fault(f.Name, text, err)
+		return all, fault(f.Name, text, err)
 	}
-	all, format, err = decodeObject(text)
-	return all, format, fault(f.Name, text, err)
-}
-
-// decodeObject reads one JSON object.
-func decodeObject(text []byte) (all []sent, format string, err error) {
+	// Python writes a rate without limit as Infinity, which is no JSON.
+	text = bytes.Replace(text, []byte(`"request_rate": Infinity`), []byte(`"request_rate": "inf"`), 1)
 	var keys map[string]json.RawMessage
 	d := json.NewDecoder(bytes.NewReader(text))
 	if err := d.Decode(&keys); err != nil {
-		return nil, "", err
+		return nil, fault(f.Name, text, err)
 	}
+	if isAIPerf(keys) {
+		m.Format = formatAIPerf
+		lines, err := rows.New(f.Name, bytes.NewReader(text))
+		if err != nil {
+			return nil, err
+		}
+		return readAIPerf(lines)
+	}
+	all, err = m.decodeObject(keys, text, text[d.InputOffset():])
+	return all, fault(f.Name, text, err)
+}
+
+// decodeObject reads a record of one JSON object with the given keys, and rest behind it.
+func (m *Record) decodeObject(keys map[string]json.RawMessage, text, rest []byte) ([]sent, error) {
 	switch {
 	case keys["benchmarks"] != nil:
-		all, err = readGuideLLM(text)
-		return all, formatGuideLLM, err
+		m.Format = formatGuideLLM
+		return readGuideLLM(text)
 	case !isVLLM(keys):
-		return nil, "", rows.Wrong("", string(text[:min(len(text), 60)]), known)
+		return nil, rows.Wrong("", string(text[:min(len(text), 60)]), known)
 	}
-	if rest := bytes.TrimSpace(text[d.InputOffset():]); len(rest) > 0 {
-		return nil, "", rows.Wrong("", string(rest), "behind a result of vllm bench serve, which is the "+
-			"whole of a file; --append-result makes more: keep one in a file of its own")
+	m.Format = formatVLLM
+	advice := "; --append-result makes more: keep one in a file of its own"
+	if strings.HasPrefix(string(keys["backend"]), `"sglang`) {
+		m.Format, advice = formatSGLang, ", though each run appends one: keep one in a file of its own"
 	}
-	all, err = readVLLM(text)
-	return all, formatVLLM, err
+	if rest = bytes.TrimSpace(rest); len(rest) > 0 {
+		return nil, rows.Wrong("", string(rest), "behind a result of the benchmark, which is the whole "+
+			"of a file"+advice)
+	}
+	all, made, err := readVLLM(text, m.Format)
+	m.Made = made
+	return all, err
 }
 
 // fault adds the file to an error, and the line for JSON.

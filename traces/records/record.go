@@ -13,9 +13,11 @@ import (
 // A Record is the recording of a real server: its requests, their arrivals and their latencies.
 // Requests are in order of arrival; the first arrives at 0.
 type Record struct {
-	Format   string // vllm | inference-perf | guidellm | csv
+	Format   string // vllm | sglang | aiperf | inference-perf | guidellm | csv
 	Requests []Request
 	Failed   int // requests without a full answer, not in Requests
+	// Made says what the times of requests are made from; empty if the record has them.
+	Made string
 }
 
 // Request is one request of a real server and what its client saw.

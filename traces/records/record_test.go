@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -162,7 +163,6 @@ func TestBadRecords(t *testing.T) {
 		"word":                {head + "0,10,5,soon,1\n", 2, "ttft_s", "soon"},
 		"half a token":        {head + "0,10,5.5,1,2\n", 2, "output_tokens", "5.5"},
 		"no prompt":           {head + "0,0,5,1,2\n", 2, "prompt_tokens", "0"},
-		"vllm, no times":      {vllm("start_times", "start"), 0, "", ""},
 		"vllm, no detail":     {`{"request_throughput": 1, "total_input_tokens": 5}`, 0, "", ""},
 		"vllm, lengths":       {vllm("[100, 200, 1, 300]", "[100, 200, 1]"), 0, "output_lens", ""},
 		"vllm, type":          {vllm("[100, 200, 1, 300]", `["a"]`), 0, "", ""},
@@ -262,5 +262,72 @@ func TestArrivalsUnderBothNames(t *testing.T) {
 		if err != nil || m.Requests[0].Prompt != 3 {
 			t.Errorf("%s: %+v, %v", name, m, err)
 		}
+	}
+}
+
+// AIPerf writes a line for each request, with units. Requests of the warm-up are no part of its
+// results, and cancelled ones failed.
+func TestAIPerf(t *testing.T) {
+	const metadata = `{"metadata": {"request_start_ns": %d, "benchmark_phase": %q, ` +
+		`"was_cancelled": %v}, `
+	const metrics = `"metrics": {"input_sequence_length": {"value": 100, "unit": "tokens"}, ` +
+		`"time_to_first_token": {"value": %g, "unit": %q}, ` +
+		`"request_latency": {"value": 1.5, "unit": "s"}, ` +
+		`"output_sequence_length": {"value": 10, "unit": "tokens"}}, "error": null}` + "\n"
+	line := func(ms int, phase string, cancelled bool, ttft float64, unit string) string {
+		return fmt.Sprintf(metadata+metrics, 1700000000000000000+ms*1e6, phase, cancelled, ttft, unit)
+	}
+	text := line(0, "warmup", false, 9, "ms") + line(2500, "profiling", false, 250, "ms") +
+		line(2000, "profiling", false, 0.5, "s") + line(2100, "profiling", true, 0.5, "s")
+	m, err := readText(text)
+	want := []Request{{Prompt: 100, Output: 10, TTFT: 0.5, E2E: 1.5},
+		{At: des.Second / 2, Prompt: 100, Output: 10, TTFT: 0.25, E2E: 1.5}}
+	if err != nil || m.Format != formatAIPerf || m.Failed != 1 || !slices.Equal(m.Requests, want) {
+		t.Fatalf("%+v, %v, want %v", m, err, want)
+	}
+	for _, c := range [][2]string{
+		{line(0, "profiling", false, 1, "parsec"), `f:1: time_to_first_token.unit = "parsec": unknown`},
+		{strings.Replace(text, "time_to_first_token", "ttft", 2), "f:2: lacks metrics.time_to_first"},
+		{text + `{"metadata": {"request_start_ns": "x"}}`, "f:5: not as AIPerf writes it"},
+		{strings.Replace(text, "\n", "\n{", 1), "f:2: "},
+		{line(0, "profiling", false, 0, "s"), "must be above 0"},
+		{strings.ReplaceAll(text, `"request_start_ns"`, `"start"`), "lacks metadata.request_start_ns"},
+	} {
+		if _, err := readText(c[0]); err == nil || !strings.Contains(err.Error(), c[1]) {
+			t.Errorf("error %v, want %q", err, c[1])
+		}
+	}
+}
+
+// Results without times have those of the load that they name.
+func TestTimesAreMade(t *testing.T) {
+	result := func(load string) string {
+		return `{"backend": "sglang", ` + load + `, "duration": 4, "input_lens": [9, 9, 9], ` +
+			`"output_lens": [2, 2, 2], "ttfts": [0.5, 0.5, 0.5], "itls": [[0.5], [1.5], [0.5]], ` +
+			`"errors": ["", "", ""]}`
+	}
+	for load, want := range map[string][]float64{
+		`"request_rate": Infinity, "max_concurrency": 1`:    {0, 1, 3},
+		`"request_rate": Infinity, "max_concurrency": 2`:    {0, 0, 1},
+		`"request_rate": Infinity, "max_concurrency": null`: {0, 0, 0},
+	} {
+		m, err := readText(result(load))
+		if err != nil || m.Format != formatSGLang || m.Made == "" {
+			t.Fatalf("%s: %+v, %v", load, m, err)
+		}
+		for i, r := range m.Requests {
+			if r.At.Seconds() != want[i] {
+				t.Errorf("%s: request %d at %g s, want %g", load, i, r.At.Seconds(), want[i])
+			}
+		}
+	}
+	// Poisson arrivals end when the record does: the last request takes 1 s of 4.
+	m, err := readText(result(`"request_rate": 2.0, "max_concurrency": null`))
+	if err != nil || math.Abs(m.Requests[2].At.Seconds()-3) > 1e-9 ||
+		!(m.Requests[1].At > 0 && m.Requests[1].At < m.Requests[2].At) {
+		t.Errorf("%+v, %v, want the last at 3 s", m, err)
+	}
+	if m.Made != "Poisson arrivals at 2 requests/s" {
+		t.Errorf("made from %q", m.Made)
 	}
 }

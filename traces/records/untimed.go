@@ -1,0 +1,74 @@
+package records
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/sim/des"
+)
+
+// load is how a benchmark's client sent requests whose times the result does not have.
+type load struct {
+	Rate     limit   `json:"request_rate"`    // requests/s of Poisson arrivals
+	Clients  limit   `json:"max_concurrency"` // requests at a time
+	Duration float64 `json:"duration"`        // seconds from the first request to the last token
+}
+
+// limit is a number; 0 if it is null, missing or infinite.
+type limit float64
+
+func (l *limit) UnmarshalJSON(text []byte) error {
+	v, err := strconv.ParseFloat(strings.Trim(string(text), `"`), 64)
+	if err != nil || v < 0 || v > 1e9 {
+		v = 0
+	}
+	*l = limit(v)
+	return nil
+}
+
+// times makes the time of each request in seconds from how long the requests took, in the order in
+// which they were sent. With clients a request waits until an earlier one has ended. Poisson gaps
+// are drawn with a fixed seed, and stretched so that the last request ends with the record.
+func (l load) times(took []float64) []float64 {
+	at := make([]float64, len(took))
+	if l.Rate > 0 {
+		random, now := des.Rand(1, "record"), 0.0
+		for i := range at {
+			at[i] = now
+			now += random.ExpFloat64() / float64(l.Rate)
+		}
+		if last := len(at) - 1; l.Duration > took[last] && at[last] > 0 {
+			stretch := (l.Duration - took[last]) / at[last]
+			for i := range at {
+				at[i] *= stretch
+			}
+		}
+	}
+	if l.Clients == 0 {
+		return at
+	}
+	free := make([]float64, int(min(l.Clients, limit(len(at))))) // when each client's request ends
+	for i := range at {
+		next := slices.Index(free, slices.Min(free))
+		at[i] = max(at[i], free[next])
+		free[next] = at[i] + took[i]
+	}
+	return at
+}
+
+// String says what the times are made from.
+func (l load) String() string {
+	var from []string
+	if l.Rate > 0 {
+		from = append(from, fmt.Sprintf("Poisson arrivals at %g requests/s", float64(l.Rate)))
+	}
+	if l.Clients > 0 {
+		from = append(from, fmt.Sprintf("%g requests at a time", float64(l.Clients)))
+	}
+	if from == nil {
+		return "all requests sent at once"
+	}
+	return strings.Join(from, ", ")
+}
