@@ -98,40 +98,8 @@ func (l *Live) heatFor() time.Duration {
 func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 	wrap func(sim.Device) sim.Device) (sum sim.Summary, err error) {
 	p.System.Simulation.Heads = "full"
-	if n := p.Fleet.Replicas; p.Fleet.On() {
-		return sim.Summary{}, &config.KeyError{Key: "fleet.replicas", Value: config.Show(n),
-			Reason: "a live run is of one server that stays up; leave [fleet] out"}
-	}
-	if p.Workload.PrefixHit > 0 {
-		return sim.Summary{},
-			&config.KeyError{Key: "workload.prefix_hit", Value: config.Show(p.Workload.PrefixHit),
-				Reason: "a live run finds hits by content alone: workload.trace = " +
-					"\"sessions\" or a trace with content, and prefix_cache.mode"}
-	}
-	if of := p.System.PrefixCache.Attend; of == sim.PrefixSelected {
-		return sim.Summary{}, &config.KeyError{Key: "prefix_cache.attend", Value: config.Show(of),
-			Reason: "is simulated and has no kernel; a live run's prefills attend to all of a prefix: " +
-				"\"dense\""}
-	}
-	if p.System.PrefixTiers() {
-		return sim.Summary{}, &config.KeyError{Key: "prefix_cache.dram_gib",
-			Value: config.Show(p.System.PrefixCache.DRAMGiB),
-			Reason: "a live run caches prefixes in HBM, or in " +
-				"DRAM with offload.on = true; leave it and prefix_cache.ssd_gib out"}
-	}
-	if head, ok := p.System.PrefillHead(); ok && !slices.Contains(live.PatternKinds, head.Kind) {
-		return sim.Summary{}, &config.KeyError{Key: "prefill.attention",
-			Value: config.Show(p.System.Prefill.Attention),
-			Reason: "is simulated and has no kernel; a live run has dense, minference, " +
-				"a-shape, vertical-slash and block-sparse"}
-	}
-	if n := p.System.TensorParallel; n > 1 {
-		return sim.Summary{}, &config.KeyError{Key: "system.tensor_parallel", Value: config.Show(n),
-			Reason: "a live run has one GPU; leave it out"}
-	}
-	if n := p.System.Speculation.Tokens; n > 0 {
-		return sim.Summary{}, &config.KeyError{Key: "speculation.tokens", Value: config.Show(n),
-			Reason: "is simulated and has no kernel; leave it out"}
+	if err := checkLive(&p); err != nil {
+		return sum, err
 	}
 	s, err := l.Simulator.prepare(&p)
 	if err != nil {
@@ -139,8 +107,8 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 	}
 	defer s.close()
 	if class := noKernel(&s.model); class != "" {
-		return sim.Summary{}, &config.KeyError{Key: "model", Value: config.Show(p.Model),
-			Reason: "has " + class + ", which no kernel here computes; simulate it without --live"}
+		return sum, refuse("model", p.Model,
+			"has "+class+", which no kernel here computes; simulate it without --live")
 	}
 	rows, err := s.linearRows()
 	if err != nil {
@@ -148,9 +116,8 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 	}
 	if s.model.IsLatent() {
 		if wrap != nil {
-			return sim.Summary{}, &config.KeyError{Key: "model", Value: config.Show(p.Model),
-				Reason: "selects tokens live, and its recorded steps have no price: simulate --live runs it, " +
-					"validate does not"}
+			return sum, refuse("model", p.Model, "selects tokens live, and its recorded steps have no "+
+				"price: simulate --live runs it, validate does not")
 		}
 		return l.latent(ctx, s, sink)
 	}
@@ -212,6 +179,41 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 	return sum, err
 }
 
+// refuse returns the error of a key that a live run cannot carry out.
+func refuse(key string, value any, reason string) error {
+	return &config.KeyError{Key: key, Value: config.Show(value), Reason: reason}
+}
+
+// checkLive refuses settings that are simulated only.
+func checkLive(p *config.Point) error {
+	s := &p.System
+	head, patterned := s.PrefillHead()
+	switch {
+	case p.Fleet.On():
+		return refuse("fleet.replicas", p.Fleet.Replicas,
+			"a live run is of one server that stays up; leave [fleet] out")
+	case p.Workload.PrefixHit > 0:
+		return refuse("workload.prefix_hit", p.Workload.PrefixHit, "a live run finds hits by content "+
+			"alone: workload.trace = \"sessions\" or a trace with content, and prefix_cache.mode")
+	case s.PrefixCache.Attend == sim.PrefixSelected:
+		return refuse("prefix_cache.attend", s.PrefixCache.Attend, "is simulated and has no kernel; a "+
+			"live run's prefills attend to all of a prefix: \"dense\"")
+	case s.PrefixTiers():
+		return refuse("prefix_cache.dram_gib", s.PrefixCache.DRAMGiB, "a live run caches prefixes in "+
+			"HBM, or in DRAM with offload.on = true; leave it and prefix_cache.ssd_gib out")
+	case patterned && !slices.Contains(live.PatternKinds, head.Kind):
+		return refuse("prefill.attention", s.Prefill.Attention, "is simulated and has no kernel; a live "+
+			"run has dense, minference, a-shape, vertical-slash and block-sparse")
+	case s.TensorParallel > 1:
+		return refuse("system.tensor_parallel", s.TensorParallel,
+			"a live run has one GPU; leave it out")
+	case s.Speculation.Tokens > 0:
+		return refuse("speculation.tokens", s.Speculation.Tokens,
+			"is simulated and has no kernel; leave it out")
+	}
+	return nil
+}
+
 // linearRows returns the number of rows that the engine's linears compute, as its price assumes;
 // nil if the engine computes as many rows as tokens, unlike the live server.
 func (s *prepared) linearRows() (func(tokens int) int, error) {
@@ -219,9 +221,8 @@ func (s *prepared) linearRows() (func(tokens int) int, error) {
 	case grid < 2:
 		return nil, nil
 	case grid != live.LinearGrid:
-		return nil, &config.KeyError{Key: "system.engine", Value: config.Show(s.point.System.Engine),
-			Reason: fmt.Sprintf("pads linears to %d tokens, a live run to %d: give the engine "+
-				"linear_grid = %[2]d", grid, live.LinearGrid)}
+		return nil, refuse("system.engine", s.point.System.Engine, fmt.Sprintf("pads linears to %d "+
+			"tokens, a live run to %d: give the engine linear_grid = %[2]d", grid, live.LinearGrid))
 	}
 	return hw.LinearRows(s.gpu, &s.model), nil
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/cuda/live/latent"
-	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -43,9 +42,6 @@ func noKernel(m *hw.Model) string {
 
 // checkLatent refuses settings that a live run of a model with latent attention cannot carry out.
 func (l *Live) checkLatent(s *sim.Spec, topK int) error {
-	refuse := func(key string, value any, reason string) error {
-		return &config.KeyError{Key: key, Value: config.Show(value), Reason: reason}
-	}
 	switch {
 	case l.Weights != "":
 		return errors.New("--weights: a model with latent attention runs live with weights drawn " +
