@@ -4,7 +4,7 @@
 #   make gpu-test    checks every kernel, and the live device, against the reference on this
 #                    machine's GPU
 #   make gpu-pack    the test programs in one file, for a GPU machine without Go
-#   make gpu-bench   the checks, the memory checker and the timing table
+#   make gpu-check   build, checks, quick calibration and live runs of each kind: cuda/check.sh
 #
 # CUDA_ARCHS narrows the build while iterating: make cuda CUDA_ARCHS=90
 
@@ -26,19 +26,22 @@ HOPPER := $(if $(filter 90,$(CUDA_ARCHS)),$(shell $(NVCC) --version 2>/dev/null 
   sed -n 's/.*release \([0-9]*\)\..*/\1/p' | awk '$$1 >= 12'))
 NVCCFLAGS ?= -std=c++17 -O3 -lineinfo -Xcompiler -fPIC,-fvisibility=hidden,-Wall
 
-.PHONY: cuda gpu-test gpu-bench cuda-clean
+.PHONY: cuda gpu-test gpu-check cuda-clean
 
 cuda: $(CUDA_LIB)
 
 $(CUDA_LIB): $(CUDA_OBJECTS)
 	$(NVCC) -shared -cudart static -o $@ $^ -Xlinker --no-undefined,-ldl,-lpthread,-lrt
 
-$(CUDA_BUILD)/%.o: cuda/%.cu $(wildcard cuda/*.cuh) cuda/sparseserve.h cuda.mk
+$(CUDA_BUILD)/%.o: cuda/%.cu cuda.mk
 	@command -v $(NVCC) >/dev/null || { \
 	  echo "make cuda: $(NVCC) is not on the PATH; install the CUDA toolkit" \
 	    "(Debian: nvidia-cuda-toolkit, non-free)" >&2; exit 1; }
 	@mkdir -p $(CUDA_BUILD)
-	$(NVCC) $(NVCCFLAGS) $(CUDA_DEFINES) $(CUDA_CODE) -c $< -o $@
+	$(NVCC) $(NVCCFLAGS) $(CUDA_DEFINES) $(CUDA_CODE) -MMD -MF $(@:.o=.d) -c $< -o $@
+
+# The headers that each object includes, as the compiler has written them down.
+-include $(CUDA_OBJECTS:.o=.d)
 
 ifneq ($(HOPPER),)
 $(CUDA_BUILD)/mi_hopper.o: CUDA_CODE := -gencode arch=compute_90a,code=sm_90a
@@ -47,7 +50,7 @@ endif
 
 # Static programs: they run on a GPU machine without Go. Where Go is missing, those built elsewhere
 # are used.
-GPU_PROGRAMS := gpu.test live.test latent.test sim.test gpubench sparseserve
+GPU_PROGRAMS := gpu.test live.test latent.test sparseserve
 
 .PHONY: gpu-programs
 gpu-programs:
@@ -57,8 +60,6 @@ gpu-programs:
 	  $(GO) test -c -tags gpu -ldflags=-s -o $(CUDA_BUILD)/gpu.test ./cuda && \
 	  $(GO) test -c -tags gpu -ldflags=-s -o $(CUDA_BUILD)/live.test ./cuda/live && \
 	  $(GO) test -c -tags gpu -ldflags=-s -o $(CUDA_BUILD)/latent.test ./cuda/live/latent && \
-	  $(GO) test -c -ldflags=-s -o $(CUDA_BUILD)/sim.test ./sim && \
-	  $(GO) build -ldflags=-s -o $(CUDA_BUILD)/gpubench ./cuda/gpubench && \
 	  $(GO) build -trimpath -ldflags=-s -o $(CUDA_BUILD)/sparseserve .; \
 	else \
 	  for p in $(GPU_PROGRAMS); do \
@@ -83,8 +84,8 @@ gpu-test: cuda gpu-programs
 	SPARSESERVE_CUDA_LIB=$(abspath $(CUDA_LIB)) $(CUDA_BUILD)/latent.test -test.run '^TestGPU' \
 	  -test.v -test.timeout 10m
 
-gpu-bench: cuda gpu-programs
-	sh cuda/gpu.sh $(CUDA_OUT)
+gpu-check:
+	sh cuda/check.sh $(CUDA_OUT)
 
 cuda-clean:
 	rm -rf $(CUDA_BUILD)

@@ -28,23 +28,23 @@ func (clock) probes() []Probe {
 			Means: "the same, some times over, so long after they began to run without pause; before that " +
 				"the card copied within HBM; GPU time of one",
 			Axes: []string{"tokens", "after_ms"}, shaped: true, fixed: clockSamples,
-			reduction: byMean},
+			byMean: true},
 		{Name: probePrompt, serve: (*gpuBench).prepareTrain,
 			Means: "the linears and the attention of the chunks of two prompts, one chunk after another, " +
 				"after so many tokens of the first prompt or the " +
 				"second; before all of them the card decoded densely; GPU time of one layer",
 			Axes:   []string{"tokens", "prefix_tokens", "prompt"},
-			shaped: true, fixed: clockSamples, reduction: byMean},
+			shaped: true, fixed: clockSamples, byMean: true},
 		{Name: probeRested, serve: (*gpuBench).prepareRested,
 			Means: "linears after they ran without pause and the card then copied " +
 				"within HBM for so long; mean GPU time of the next layers",
-			Axes: rested, shaped: true, fixed: clockSamples, reduction: byMean},
+			Axes: rested, shaped: true, fixed: clockSamples, byMean: true},
 		{Name: probeRestedDense, serve: (*gpuBench).prepareRested,
 			Means: "the same, the card having decoded densely for so long",
-			Axes:  rested, shaped: true, fixed: clockSamples, reduction: byMean},
+			Axes:  rested, shaped: true, fixed: clockSamples, byMean: true},
 		{Name: probeRestedPrefill, serve: (*gpuBench).prepareRested,
 			Means: "the same, the card having done prefill attention for so long",
-			Axes:  rested, shaped: true, fixed: clockSamples, reduction: byMean},
+			Axes:  rested, shaped: true, fixed: clockSamples, byMean: true},
 		{Name: probeAfterDecodes, serve: (*gpuBench).prepareInPlace,
 			Means: "linears, some times over after those of decodes; GPU time of one",
 			Axes:  []string{"tokens"}, shaped: true, fixed: clockSamples},
@@ -52,7 +52,7 @@ func (clock) probes() []Probe {
 			Means: "the linears and the attention of a prompt's chunk, layer after layer " +
 				"without pause; " + gpuTime + " of one layer",
 			Axes: []string{"tokens", "prefix_tokens"}, shaped: true,
-			again: always, reduction: byMean},
+			again: always, byMean: true},
 	}
 }
 

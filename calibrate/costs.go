@@ -21,11 +21,10 @@ type cost interface {
 
 // costs lists all costs in the order of fitting: a fit may read figures of earlier costs.
 var costs = []cost{
-	link{}, loadMemcpy{}, flashH2D{}, streamH2D{}, swapIn{}, saveMemcpy{}, gpuScatter{},
-	saveOverlap{}, loadOverlap{}, flashD2H{}, gemm{}, elementwise{}, prefillAttention{},
+	link{}, loadMemcpy{}, flashH2D{}, swapIn{}, saveMemcpy{}, gpuScatter{},
+	overlap{}, flashD2H{}, gemm{}, elementwise{}, prefillAttention{},
 	sparsePrefill{}, decode{}, sharedDecode{}, scoring{}, progressive{}, continueLatency{},
-	blockClose{}, clock{}, roundTrip{}, hostStep{}, freeBlock{}, blockLoad{},
-	layerOverhead{},
+	blockClose{}, clock{},
 }
 
 // Probes returns all probes.

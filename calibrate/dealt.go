@@ -32,14 +32,3 @@ func dealtTo(values []float64, n int, reduce func([]float64) float64) []float64 
 	}
 	return reduced
 }
-
-// dealtMedians splits steps into drainSamples groups and returns the median of each.
-func dealtMedians(steps []float64) ([]float64, error) {
-	if len(steps) < drainSamples {
-		return nil, fmt.Errorf("%w: %d steps of this kind, %d at least are needed",
-			ErrSkip, len(steps), drainSamples)
-	}
-	return dealtTo(steps, drainSamples, func(hand []float64) float64 {
-		return max(medianOf(hand).Value, 1e-9)
-	}), nil
-}

@@ -1,10 +1,11 @@
 package calibrate
 
 import (
-	"github.com/sparseserve/sparseserve/hw"
-	"github.com/sparseserve/sparseserve/sim"
 	"math"
 	"strconv"
+
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // decode is decode attention to whole contexts and to selected blocks.

@@ -1,34 +1,25 @@
 package calibrate
 
 import (
-	"math"
 	"unsafe"
 
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/emulator"
-	"github.com/sparseserve/sparseserve/cuda/live"
 )
 
-// emulated is a GPU in Go for set-ups and their checks. All calls take 1 ms. A load on few
-// SMs is carried out once, for its check, and not beside what is timed.
+// emulated is a GPU in Go for set-ups and their checks. All calls take 1 ms.
 type emulated struct {
 	*emulator.Machine
 	known   map[cuda.Ptr]int64 // bytes of allocations
 	staging cuda.HostMemory
 	wrong   func(cuda.Operation) bool // operations that are not carried out
 
-	load    *cuda.FlashH2DArgs // that was carried out last
-	ahead   int                // times that it is not, on
-	aheadOn cuda.Stream        // since its last event
-	aheads  map[cuda.Event]int // loads before an event
-	aheadMs float64            // of each; 0: longer than all else
 }
 
 const stagingBytes = 16 * mib
 
 func newEmulated(c emulator.Config) *emulated {
-	e := &emulated{Machine: emulator.New(c), known: map[cuda.Ptr]int64{},
-		aheads: map[cuda.Event]int{}}
+	e := &emulated{Machine: emulator.New(c), known: map[cuda.Ptr]int64{}}
 	staging, err := e.HostAlloc(stagingBytes, cuda.DriverPages)
 	must(err)
 	e.staging = staging
@@ -61,12 +52,6 @@ func (e *emulated) Launch(op cuda.Operation, on cuda.Stream) error {
 	if e.wrong != nil && e.wrong(op) {
 		return nil
 	}
-	if f, ok := op.(*cuda.FlashH2DArgs); ok && f == e.load {
-		e.ahead, e.aheadOn = e.ahead+1, on
-		return nil
-	} else if ok && f.CTAs == live.AheadCTAs {
-		e.load = f
-	}
 	m, ok := op.(*cuda.MemcpyArgs)
 	switch {
 	case !ok || e.knows(m.Src) && e.knows(m.Dst):
@@ -86,23 +71,6 @@ func goMemory(p cuda.Ptr, bytes int64) []byte {
 	return unsafe.Slice((*byte)(address), bytes)
 }
 
-func (e *emulated) EventRecord(event cuda.Event, on cuda.Stream) error {
-	if e.ahead > 0 && on == e.aheadOn {
-		e.aheads[event], e.ahead = e.ahead, 0
-	}
-	return e.Machine.EventRecord(event, on)
-}
-
-func (e *emulated) EventMilliseconds(from, to cuda.Event) (float64, error) {
-	ms, err := e.Machine.EventMilliseconds(from, to)
-	if n := e.aheads[to]; n > 0 && e.aheadMs > 0 {
-		ms = float64(n) * e.aheadMs
-	} else if n > 0 {
-		ms = math.Inf(1)
-	}
-	return ms, err
-}
-
 func (e *emulated) LinearOpen(string) error { return nil }
 
 func (e *emulated) Bench(b cuda.Bench) ([]float64, error) {
@@ -118,8 +86,4 @@ func (e *emulated) BenchOverlapped(b cuda.Bench, _ ...cuda.Operation) ([]float64
 	int, error) {
 	samples, err := e.Bench(b)
 	return samples, 1, 1, err
-}
-
-func (e *emulated) Layers(l cuda.Layers) ([]float64, error) {
-	return e.Bench(cuda.Bench{Calls: l.Compute, Repeats: l.Repeats})
 }

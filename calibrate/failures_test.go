@@ -63,7 +63,7 @@ func TestWrongResultIsNotTimed(t *testing.T) {
 func TestFailedProbesAreDropped(t *testing.T) {
 	t.Parallel()
 	probes := []string{ // the first without which there is no profile, the next of a single point
-		probeSaveGPU, probeSync, probeRested, probePrefillMemcpy, probeLive, probeLiveOffload, probePSA,
+		probeSaveGPU, probeSync, probeRested, probeChunkSaving, probePSA,
 		probePSAUneven,
 	}
 	if testing.Short() {
@@ -137,10 +137,9 @@ func pointsOf(probe string) (of []Point) {
 func TestProfileWithoutTheDispensable(t *testing.T) {
 	t.Parallel()
 	b := newFake(truth("a100-40gb"), 0, 1)
-	spare := slices.Concat(liveProbes, []string{
-		probeRope, probeClose, probeClock, probeRested, probeRestedDense, probeChunk,
-		probePrefillMemcpy,
-	})
+	spare := []string{
+		probeRope, probeClose, probeClock, probeRested, probeRestedDense, probeChunk, probeChunkAlone,
+	}
 	b.fail = func(p Point) error {
 		if slices.Contains(spare, p.Probe) {
 			return errors.New("an illegal memory access")
@@ -159,13 +158,7 @@ func TestProfileWithoutTheDispensable(t *testing.T) {
 		}
 	}
 	if c.Profile.BlockClose.Rate.Set() || c.Profile.Clock.GEMMSteadyRatio.Set() ||
-		c.Profile.Host.EvictBlock.Set() ||
-		len(c.Profile.Save.MemcpyOverlappedPools) > 0 {
-		t.Errorf("not measured, yet %+v", c.Profile.Host)
-	}
-	for _, f := range c.Profile.Fits {
-		if f.Model == "save.memcpy_overlapped" {
-			t.Errorf("a fit of %s without samples", f.Model)
-		}
+		c.Profile.Load.Contention.Set() {
+		t.Errorf("not measured, yet %+v", c.Profile.Load)
 	}
 }

@@ -53,13 +53,11 @@ func (f *fakeBench) Prepare(p Point) (Timed, error) {
 	}, nil
 }
 
-// quiet is the share of noise that a probe's samples have left: those of servers are medians of
-// some steps, and those of the clock means of rounds of layers, as precise as the long kernels
+// quiet is the share of noise that a probe's samples have left: those
+// of the clock are means of rounds of layers, as precise as the long kernels
 // that they are compared with.
 func (f *fakeBench) quiet(p Point) float64 {
 	switch {
-	case probeOf(p.Probe).fixed == drainSamples:
-		return 1 / math.Sqrt(drainSteps)
 	case probeOf(p.Probe).fixed == clockSamples, p.Probe == probeLinears, p.Probe == probeChunk:
 		return 1 / math.Sqrt(clockRounds/clockSamples*clockLayers)
 	}

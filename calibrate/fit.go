@@ -23,7 +23,6 @@ type data []observation
 // of returns the medians of some probes, in the order of measuring.
 func (s *Samples) of(probes ...string) data {
 	var d data
-	turns := s.betweenVisits()
 	models := map[string]*hw.Model{"": nil}
 	for _, r := range s.Records {
 		if !slices.Contains(probes, r.Point.Probe) {
@@ -34,7 +33,7 @@ func (s *Samples) of(probes ...string) data {
 			must(err) // the file's reader has looked
 			models[r.Point.Shape] = m
 		}
-		d = append(d, observation{r.Point, r.seconds(), r.within(turns), models[r.Point.Shape]})
+		d = append(d, observation{r.Point, r.seconds(), r.within(), models[r.Point.Shape]})
 	}
 	return d
 }

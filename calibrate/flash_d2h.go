@@ -2,9 +2,10 @@ package calibrate
 
 import (
 	"fmt"
-	"github.com/sparseserve/sparseserve/hw"
 	"math"
 	"slices"
+
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // flashD2H is saving with one copy into staging, which CPU threads scatter.

@@ -1,8 +1,9 @@
 package calibrate
 
 import (
-	"github.com/sparseserve/sparseserve/hw"
 	"math"
+
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // flashH2D is loading with one gather kernel.

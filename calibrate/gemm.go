@@ -2,12 +2,13 @@ package calibrate
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
+
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
-	"slices"
-	"strconv"
 
 	"gonum.org/v1/gonum/stat"
 )

@@ -26,12 +26,8 @@ type gpuBench struct {
 	r         *rand.Rand
 	warm      string            // the probe that kept the card busy last
 	prepared  map[string]uint64 // how often, by point
-	drains    map[drainKey]drainResult
 	trains    map[trainKey][][]trainGroup
 	inPlace   map[trainKey][]inPlaceRound
-	overlaps  map[string][]overlapRound // by all but the probe
-	// spareThreads is the number of scatter threads when other threads also have work.
-	spareThreads int64
 }
 
 // settled is long enough for a card's clock to settle; following is long enough on a card that has
@@ -62,25 +58,12 @@ type gpu interface {
 	Bench(cuda.Bench) (milliseconds []float64, err error)
 	BenchOverlapped(cuda.Bench, ...cuda.Operation) (
 		milliseconds []float64, overlapMs float64, runs int, err error)
-	Layers(cuda.Layers) (milliseconds []float64, err error)
 }
-
-// libraryGPU is a GPU through the CUDA library.
-type libraryGPU struct {
-	*cuda.Session
-	layers *cuda.LayerProbe
-}
-
-func (l libraryGPU) Layers(x cuda.Layers) ([]float64, error) { return l.layers.Bench(l.Session, x) }
 
 // newLibraryBench allocates the memory of the library's GPU.
 func newLibraryBench(lib *cuda.Library, info cuda.DeviceInfo, limits Limits) (*gpuBench, error) {
-	layers, err := lib.LayerProbe()
-	if err != nil {
-		return nil, err
-	}
 	return newGPUBench(func(f func(gpu) error) error {
-		return lib.Do(func(s *cuda.Session) error { return f(libraryGPU{s, layers}) })
+		return lib.Do(func(s *cuda.Session) error { return f(s) })
 	}, info, limits)
 }
 
@@ -90,10 +73,8 @@ func newGPUBench(on func(func(gpu) error) error, info cuda.DeviceInfo, limits Li
 	g := &gpuBench{
 		on: on, info: info, slabBytes: min(limits.DeviceBytes, mostDeviceBytes),
 		savers: map[int64]cuda.Saver{}, prepared: map[string]uint64{},
-		drains: map[drainKey]drainResult{}, trains: map[trainKey][][]trainGroup{},
-		inPlace:      map[trainKey][]inPlaceRound{},
-		overlaps:     map[string][]overlapRound{},
-		spareThreads: int64(max(1, limits.Threads*3/4)),
+		trains:  map[trainKey][][]trainGroup{},
+		inPlace: map[trainKey][]inPlaceRound{},
 	}
 	return g, on(func(s gpu) (err error) {
 		if g.slab, err = s.DeviceAlloc(g.slabBytes); err != nil {
@@ -142,7 +123,6 @@ type setup struct {
 	rotation [][]cuda.Operation // instead of the bench's calls: those of one sample, in rotation
 	next     int                // of rotation
 	overlap  []cuda.Operation   // runs without pause on a second thread
-	layers   *cuda.Layers       // instead of bench
 	verify   func()             // its error is the gpuRun's
 	// each converts a sample, and the mean time of an overlapping run, into seconds. With nil, the
 	// sample is the time.
@@ -191,10 +171,6 @@ func (t *setup) run(s gpu, warmup, repeats int) (samples []float64, err error) {
 	switch {
 	case t.rotation != nil:
 		samples, err = t.rotate(s, warmup, repeats)
-	case t.layers != nil:
-		l := *t.layers
-		l.Warmup, l.Repeats = warmup, repeats
-		samples, err = s.Layers(l)
 	case len(t.overlap) > 0:
 		samples, overlapMs, _, err = s.BenchOverlapped(b, t.overlap...)
 	default:

@@ -1,8 +1,9 @@
 package calibrate
 
 import (
-	"github.com/sparseserve/sparseserve/hw"
 	"math"
+
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // gpuScatter is saving with one scatter kernel.

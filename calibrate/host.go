@@ -2,81 +2,148 @@ package calibrate
 
 import (
 	"errors"
-	"fmt"
 	"slices"
-	"sync"
 
+	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
-// Cards of one kind differ by percents, hosts by a factor of two: the CPU's time between steps and
-// in a layer's round trip depends on its clock, caches and neighbours. Plan Host measures only
-// that, with the sizes of Full, on a built-in card, and the overhead of decode layers over their
-// kernels. All other figures of the live loop's engine stay.
-
-// hostCosts are the costs of plan Host, in the order of fitting.
-var hostCosts = []cost{continueLatency{}, roundTrip{}, hostStep{}, freeBlock{}, blockLoad{},
-	layerOverhead{host: true}}
-
-// hostProbes are the probes of hostCosts.
-var hostProbes = sync.OnceValue(func() map[string]bool {
-	names := map[string]bool{}
-	for _, c := range hostCosts {
-		for _, p := range c.probes() {
-			names[p.Name] = true
-		}
-	}
-	return names
-})
-
-// onlyHost keeps the points of hostProbes.
-func onlyHost(all []*planned) []*planned {
-	return slices.DeleteFunc(all, func(p *planned) bool { return !hostProbes()[p.Probe] })
+// HostRun is a recorded live run.
+type HostRun struct {
+	Model   *hw.Model
+	Options hw.DeviceOptions
+	Steps   []live.RecordedStep
 }
 
-// fitHost makes a profile with host figures from the samples and all others from the built-in card.
-func fitHost(s *Samples) (*Calibration, error) {
-	for _, probe := range []string{probeLive, probeLiveLoads, probeLiveFreed} {
-		if len(s.of(probe)) == 0 {
-			return nil, fmt.Errorf("no samples of %s: the host is not measured", probe)
-		}
-	}
-	if len(roundTripData(s)) == 0 {
-		return nil, errors.New("no samples of layers' round trips: the host is not measured")
-	}
-	p, known, err := baseProfile(s.Origin.Card)
+// hostBatch is what the host's time in a step depends on.
+type hostBatch struct {
+	requests, trips, bytes float64 // trips: layers that wait for the host's lookup
+	blocks                 float64 // that these layers load or fill
+	attention              string  // of its decodes
+	chunk                  bool    // prompts are prefilled, too
+}
+
+// FitHost fits the figures of the live loop's host to the steps of live runs on the card of p that
+// were split into phases, and returns an engine with them:
+//
+//	host phase       t = step + requests request + trips layer_sync + bytes/layer_rate +
+//	                     blocks load_block
+//	the rest of it   t = price of the kernels + layers layer_overhead
+//
+// Figures that the runs do not show stay.
+func FitHost(p *hw.Profile, runs []HostRun, from string) (*hw.Engine, error) {
+	bare, err := asRead(p)
 	if err != nil {
 		return nil, err
 	}
-	if !known {
-		return nil, fmt.Errorf("%s is not built in: its kernels have to be measured too, as "+
-			"sparseserve calibrate run does", s.Origin.Card)
+	for i := range bare.LayerOverhead {
+		bare.LayerOverhead[i].Value = leastOverhead
 	}
-	from := source{fmt.Sprintf("%s, of a %s, driver %s, CUDA %s, %s", s.Origin.Host, s.Origin.Card,
-		s.Origin.Driver, s.Origin.CUDA, s.Origin.Date)}
-	p.Fits, p.Provenance.Notes = nil, nil
-	var models []model
-	for _, c := range hostCosts {
-		models = append(models, c.fit(s, p, from)...)
+	var hosts data
+	var batches []hostBatch
+	over := map[hostBatch][]float64{} // by attention and chunk: seconds a layer
+	for _, r := range runs {
+		device, err := hw.NewDevice(bare, r.Model, r.Options)
+		if err != nil {
+			return nil, err
+		}
+		priced, err := live.Price(r.Steps, device)
+		if err != nil {
+			return nil, err
+		}
+		for i := range r.Steps {
+			t := &r.Steps[i].Timing
+			if t.Phases.Unsplit > 0 || t.Phases.Host <= 0 {
+				continue
+			}
+			b := r.batch(&r.Steps[i])
+			batches = append(batches, b)
+			hosts = append(hosts, observation{Point: Point{Axes: []Axis{{"step", int64(len(hosts))}}},
+				seconds: t.Phases.Host.Seconds()})
+			rest := (t.Elapsed - t.Phases.Host) - (priced[i].Elapsed - priced[i].Phases.Host)
+			if kind := (hostBatch{attention: b.attention, chunk: b.chunk}); b.attention != "" {
+				over[kind] = append(over[kind], rest.Seconds()/float64(len(r.Steps[i].Layers)))
+			}
+		}
 	}
-	if p, err = asRead(p); err != nil {
-		return nil, err
+	if len(hosts) == 0 {
+		return nil, errors.New("no step was split into phases: record the run with --split-every")
 	}
-	for i := range models {
-		p.Fits = append(p.Fits, models[i].judge(p))
-	}
-	return &Calibration{Samples: s, Profile: p, models: models}, nil
-}
-
-// HostOnly reports whether only the host was measured. Write then writes an engine and no card.
-func (c *Calibration) HostOnly() bool { return c.Samples.Origin.Plan == string(Host) }
-
-// writeHost writes the engine.
-func (c *Calibration) writeHost(out string) error {
 	e, err := hw.LoadEngine(liveEngine)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	e.EngineCosts = c.Profile.EngineCosts
-	return e.Write(out, "this project's live loop, on a host with "+c.Samples.Origin.Host)
+	e.EngineCosts = p.EngineCosts
+	of := func(get func(*hostBatch) float64) func(observation) float64 {
+		return func(at observation) float64 { return get(&batches[at.At("step")]) }
+	}
+	c := linear(hosts, one, of(func(b *hostBatch) float64 { return b.requests }),
+		of(func(b *hostBatch) float64 { return b.trips }),
+		of(func(b *hostBatch) float64 { return b.bytes }),
+		of(func(b *hostBatch) float64 { return b.blocks }))
+	h, why := &e.Host, source{from}
+	h.Step = why.us(max(c[0], callBound.low), "the host phase of a step of live runs")
+	h.Request = perBlock(c[1], why, "the same, by requests")
+	if slices.ContainsFunc(batches, func(b hostBatch) bool { return b.trips > 0 }) {
+		h.LayerSync = why.us(max(c[2], callBound.low), "the same, by layers that wait for the lookup")
+		if h.LayerRate = (hw.Figure{}); c[3] > 0 {
+			h.LayerRate = why.gbps(1/c[3], "the same, by the bytes of lists")
+		}
+		h.LoadBlock = perBlock(c[4], why, "the same, by blocks that such layers load or fill")
+	}
+	e.LayerOverhead = overheads(e.LayerOverhead, over, why)
+	return e, nil
+}
+
+// leastOverhead stands for zero overhead.
+const leastOverhead = 1e-9
+
+// batch returns what the host's time in a step depends on.
+func (r *HostRun) batch(s *live.RecordedStep) (b hostBatch) {
+	b.requests = float64(s.Step.Requests)
+	for _, l := range s.Layers {
+		w := &s.Works[l.Work]
+		b.chunk = b.chunk || len(w.Prefill) > 0
+		if w.Decodes == 0 {
+			continue
+		}
+		b.attention = attentionOf(w)
+		if l.Scored && r.Options.Offload && !r.Options.GPULookup {
+			b.trips++
+			b.bytes += hw.ListBytes(r.Model, float64(w.DecodeTokens))
+			b.blocks += float64(l.Moves.Loads + l.Moves.Joined + l.Moves.Saves)
+		}
+	}
+	return b
+}
+
+func attentionOf(w *sim.Work) string {
+	switch {
+	case len(w.Rounds) > 0:
+		return hw.OverheadPSA
+	case w.Sparse:
+		return hw.OverheadSparse
+	}
+	return hw.OverheadDense
+}
+
+// overheads replaces the rows of layers that were measured with the median of their seconds. A row
+// of a chunk is what the chunk adds.
+func overheads(rows []hw.OverheadRow, over map[hostBatch][]float64, from source) []hw.OverheadRow {
+	rows = slices.Clone(rows)
+	for i := range rows {
+		r := &rows[i]
+		of := over[hostBatch{attention: r.Attention, chunk: r.Chunk}]
+		if r.Lookup != "" || len(of) == 0 {
+			continue
+		}
+		seconds := medianOf(of).Value
+		if alone := over[hostBatch{attention: r.Attention}]; r.Chunk && len(alone) > 0 {
+			seconds -= medianOf(alone).Value
+		}
+		r.Figure = from.us(max(seconds, leastOverhead),
+			"what a layer of live runs takes beyond its kernels")
+	}
+	return rows
 }

@@ -105,39 +105,6 @@ func distinct(r *rand.Rand, count, n int64) []int64 {
 	return drawn
 }
 
-// pageBlocks returns each layer's blocks in the layout of the serving loop. A page of host memory
-// holds one block of tokens for every layer and KV head of the model, so the blocks of a layer are
-// contiguous in a page. Pages are at random places in the first bytes of the pool.
-func (g *gpuRun) pageBlocks(pageLayers, layers, heads, count, blockBytes, poolBytes int64) (
-	all []hostBlocks) {
-	page := pageLayers * heads * blockBytes
-	if gib%page != 0 {
-		g.fail("%w: pages of %s do not divide a piece of the pool, of 1 GiB", ErrSkip, size(page))
-	}
-	if count*page > poolBytes {
-		g.fail("%w: %d pages of %s do not fit a pool of %s", ErrSkip, count, size(page), size(poolBytes))
-	}
-	if g.try(func() error { return g.pool.grow(g.s, poolBytes) }); g.err != nil {
-		return nil
-	}
-	pages := g.r.Perm(int(poolBytes / page))[:count]
-	for layer := range layers {
-		all = append(all, g.pool.paged(pages, page, layer*heads, heads, blockBytes))
-	}
-	return all
-}
-
-// paged returns the blocks of one layer in the given pages; first is the index of the layer's first
-// block in a page.
-func (h *hostPool) paged(pages []int, page, first, heads, blockBytes int64) (b hostBlocks) {
-	for _, i := range pages {
-		for head := range heads {
-			b.add(h, int64(i)*page+(first+head)*blockBytes)
-		}
-	}
-	return b
-}
-
 // row returns the addresses of contiguous blocks.
 func row(start cuda.Ptr, count, blockBytes int64) []cuda.Ptr {
 	p := make([]cuda.Ptr, count)

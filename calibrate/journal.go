@@ -42,19 +42,6 @@ func openJournal(path string, origin Origin) (j *journal, note string, err error
 	return j, note, err
 }
 
-// anew moves the samples aside and starts a new file.
-func (j *journal) anew(origin Origin) (_ *journal, note string, err error) {
-	if err := j.close(); err != nil {
-		return j, "", err
-	}
-	aside := j.path + ".old"
-	if err := os.Rename(j.path, aside); err != nil {
-		return j, "", err
-	}
-	next, _, err := openJournal(j.path, origin)
-	return next, "The samples of it are now in " + aside, err
-}
-
 // resume keeps the samples of an earlier run, or moves them aside if their origin differs.
 func (j *journal) resume(data []byte) (note string, err error) {
 	old, err := ParseSamples(j.path, wholeLines(data))
@@ -100,43 +87,6 @@ func (j *journal) add(r Record) error {
 		return err
 	}
 	return w.Flush()
-}
-
-// extend adds the samples of a visit to their points, all at once: points that are subtracted from
-// each other must have equal numbers of visits.
-func (j *journal) extend(visit []Record) error {
-	for _, r := range visit {
-		key, all := r.Point.Key(), j.samples.Records
-		at := 0
-		for at < len(all) && all[at].Point.Key() != key {
-			at++
-		}
-		if at == len(all) {
-			j.samples.Records = append(all, Record{Point: r.Point})
-		}
-		of := &j.samples.Records[at]
-		for _, s := range r.Samples {
-			of.Samples = append(of.Samples, asWritten(s))
-		}
-	}
-	return files.Write(j.path, j.samples.Encode())
-}
-
-// uneven returns the reason why a visit cannot be added to the file; empty if it can.
-func (j *journal) uneven() string {
-	trips, held := 0, 0
-	for i := range j.samples.Records {
-		switch r := &j.samples.Records[i]; r.Point.Probe {
-		case probeLiveUnsplit:
-			trips = len(r.Samples)
-		case probeLiveHeld:
-			held = len(r.Samples)
-		}
-	}
-	if trips == held && (trips > 0 || len(j.samples.Records) == 0) {
-		return ""
-	}
-	return j.path + " was measured without --visit, some points more often than others: give --force"
 }
 
 // sync flushes the file to the drive.

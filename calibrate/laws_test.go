@@ -40,20 +40,12 @@ func (t *machine) seconds(p Point, m *hw.Model) float64 {
 		k := t.gather
 		k.rate -= t.gatherFalls * doublings(p.At("pool_mib"))
 		return k.seconds(n, bytes, t.h2d)
-	case probeLoadStream:
-		n, bytes := blocks()
-		k := t.gather
-		k.rate -= t.gatherFalls * doublings(p.At("pool_mib"))
-		k.launch, k.floor = t.inStream, 0
-		return k.seconds(n, bytes, t.h2d)
 	case probeChunkAlone:
 		return fakeAlone * at("chunk_tokens")
 	case probeChunkLoading:
-		return fakeAlone*at("chunk_tokens") + t.loadDelay*(at("chunk_tokens")+512)/1024
-	case probeTripAlone:
-		return 20e-6
-	case probeTripLoading:
-		return 20e-6 + t.tripDelay
+		return fakeAlone*at("chunk_tokens") + t.loadDelay
+	case probeChunkSaving:
+		return fakeAlone * at("chunk_tokens") / (1 - t.contention)
 	case probeLoadComputed:
 		return t.gather.seconds(overlappedBlocks, overlappedBlocks*overlappedBytes, t.h2d) /
 			(1 - t.loading)
@@ -103,14 +95,6 @@ func (t *machine) seconds(p Point, m *hw.Model) float64 {
 		return t.linears(m, at("tokens")) * (1 - t.gainAt(p.Shape, p.At("tokens")))
 	case probeClock, probePrompt, probeChunk, probeRested, probeRestedDense, probeRestedPrefill:
 		return t.clockPoint(p, m)
-	case probeLayersNone, probeLayersMemcpy, probeLayersGPU, probePrefillMemcpy:
-		return t.savedPrefill(p, m)
-	case probeLive, probeLiveOffload, probeLiveLoads, probeLiveFirst,
-		probeLiveUnsplit, probeLiveFreed:
-		return t.hostPoint(p, m)
-	case probeLiveHeld, probeLiveHeldPSA, probeLiveDense, probeLiveLookup, probeLiveLookupPSA,
-		probeLiveChunk, probeLiveChunkHeld:
-		return t.served(p)
 	}
 	panic(fmt.Sprintf("no cost of %s", p.Key()))
 }
@@ -134,44 +118,3 @@ func (t *machine) stagedSave(bytes, threads float64) float64 {
 }
 
 func (t *machine) scatterRate(threads float64) float64 { return t.thread * math.Pow(threads, 0.7) }
-
-// savedPrefill is a chunk in some layers, whose saves overlap with the next layer.
-func (t *machine) savedPrefill(p Point, m *hw.Model) float64 {
-	layers, chunk := float64(p.At("layers")), float64(p.At("chunk_tokens"))
-	alone := layers * fakeAlone * chunk
-	n, bytes := chunk/blockTokens*float64(m.KVHeads), chunk*kvToken(m)
-	switch p.Probe {
-	case probeLayersMemcpy:
-		return 1.7 * alone
-	case probeLayersGPU:
-		save := t.scatter.seconds(n, bytes, t.d2h)
-		return alone + (layers-1)*t.contention*save + save
-	case probePrefillMemcpy: // all but the first layer is hidden by saves
-		more := t.overlapped + t.callMore*doublings(p.At("pool_mib"))
-		return fakeAlone*chunk + layers*t.copies(t.save, n, bytes, more, t.d2h)
-	}
-	return alone
-}
-
-// hostPoint is a step of a server as its host sees it.
-func (t *machine) hostPoint(p Point, m *hw.Model) float64 {
-	layers, requests := float64(p.At("layers")), float64(p.At("requests"))
-	step := t.step + requests*t.request
-	lists := 4 * requests * float64(m.KVHeads) * liveBudget / blockTokens // bytes
-	trip := t.trip + requests*t.tripRequest + lists/t.tripRate
-	switch p.Probe {
-	case probeLiveOffload:
-		return step + layers*trip
-	case probeLiveLoads:
-		return step + layers*(trip+float64(p.At("loads"))*(t.loadBlock+t.evictBlock))
-	case probeLiveFirst:
-		return layers * float64(p.At("loads")) * t.loadBlock
-	case probeLiveUnsplit:
-		held := p
-		held.Probe = probeLiveHeld
-		return t.served(held) + layers*trip
-	case probeLiveFreed:
-		return layers * float64(m.KVHeads) * livePrompt / blockTokens * t.freeBlock
-	}
-	return step
-}

@@ -1,9 +1,10 @@
 package calibrate
 
 import (
+	"math"
+
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/hw"
-	"math"
 )
 
 // link is the rate of large copies in each direction, and in both concurrently.

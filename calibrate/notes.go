@@ -12,11 +12,7 @@ func observations(s *Samples) []string {
 		notes = append(notes,
 			fmt.Sprintf("an empty kernel, submit and synchronise: %.1f us", at.seconds*1e6))
 	}
-	if s.Retired > 0 {
-		notes = append(notes,
-			fmt.Sprintf("%d samples are of probes of earlier builds: not read", s.Retired))
-	}
-	return append(append(notes, unsteady(s)...), pools(s)...)
+	return append(notes, pools(s)...)
 }
 
 // otherAxes names a point without one of its sizes.

@@ -19,7 +19,6 @@ type Plan string
 const (
 	Full  Plan = "full"  // under five minutes
 	Quick Plan = "quick" // under one
-	Host  Plan = "host"  // the host's part alone, at the sizes of Full
 )
 
 // Minimum needs of any plan.
@@ -56,10 +55,6 @@ const (
 	stageSaveOverlap
 	stageLoad // by pools, which only grow
 	stageBlockClose
-	stageHostStep
-	stageBlockLoad
-	stageDrain
-	stageRoundTrip // servers that are visited again follow all others
 )
 
 // rank is the place of a point within its stage.
@@ -102,9 +97,6 @@ func points(plan Plan, limits Limits) []Point {
 	p := &planner{plan: plan, limits: limits}
 	for _, c := range costs {
 		c.points(p)
-	}
-	if plan == Host {
-		p.planned = onlyHost(p.planned)
 	}
 	slices.SortStableFunc(p.planned, func(a, b *planned) int {
 		return cmp.Or(cmp.Compare(a.stage, b.stage), slices.Compare(a.rank[:], b.rank[:]))

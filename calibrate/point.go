@@ -24,22 +24,11 @@ type Probe struct {
 
 	again func(Point) bool // which points are visited again (visits.go); nil: none
 	// samples of a visit, however long they last; 0: as many as the rule wants
-	fixed     int
-	reduction // of a point's samples to one time
+	fixed int
+	// byMean takes the mean of a point's samples and not the median: a card changes its clock at
+	// unpredictable times, and a run averages over all clocks.
+	byMean bool
 }
-
-// reduction is the method that turns the samples of a point into one time. The zero value is the
-// median.
-type reduction int
-
-const (
-	// byMean is the mean: a card changes its clock at unpredictable times, and a run averages over
-	// all clocks.
-	byMean reduction = iota + 1
-	// byVisits is the mean of the visits' medians: the samples of a visit come from one server, and
-	// servers differ.
-	byVisits
-)
 
 // Clocks in words, for Probe.Means.
 const (

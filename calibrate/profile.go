@@ -52,11 +52,8 @@ func significant(x float64, digits int) float64 {
 }
 
 // Fit makes a profile from samples: fitted models, and otherwise the figures of the card's built-in
-// profile. For plan Host only the host's figures are fitted.
+// profile.
 func Fit(s *Samples) (*Calibration, error) {
-	if s.Origin.Plan == string(Host) {
-		return fitHost(s)
-	}
 	for _, probe := range Probes() {
 		if probe.needed && len(s.of(probe.Name)) == 0 {
 			return nil, fmt.Errorf("no samples of %s: the calibration is not complete", probe.Name)

@@ -1,8 +1,9 @@
 package calibrate
 
 import (
-	"github.com/sparseserve/sparseserve/hw"
 	"math"
+
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // progressive is PSA's decode attention, in rounds of a microbatch of blocks.

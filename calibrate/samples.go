@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -19,14 +18,7 @@ import (
 type Samples struct {
 	Origin  Origin
 	Records []Record
-	Retired int // records of retiredProbes that a file had, which nothing reads
 }
-
-// retiredProbes are probes of earlier builds. Their costs are no longer part of the model, or other
-// probes measure them.
-var retiredProbes = []string{"calls.nothing", "calls.save_memcpy", "overlap.nothing",
-	"overlap.load_flash", "overlap.loading", "overlap.layer_alone", "overlap.layer_loading",
-	"overlap.load_computing"}
 
 // Record holds all samples of one point, in seconds.
 type Record struct {
@@ -114,10 +106,6 @@ func ParseSamples(file string, data []byte) (*Samples, error) {
 			}
 			continue
 		}
-		if slices.Contains(retiredProbes, fields[0]) {
-			s.Retired++
-			continue
-		}
 		record, err := parseRecord(fields)
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", file, line, err)
@@ -173,10 +161,7 @@ func parseRecord(fields []string) (Record, error) {
 
 // seconds returns the record's time for fits.
 func (r Record) seconds() float64 {
-	switch probeOf(r.Point.Probe).reduction {
-	case byVisits:
-		return stat.Mean(r.visits(), nil)
-	case byMean:
+	if probeOf(r.Point.Probe).byMean {
 		return stat.Mean(r.Samples, nil)
 	}
 	return r.Median().Value

@@ -85,23 +85,6 @@ func TestSamplesErrors(t *testing.T) {
 	}
 }
 
-// Samples of probes that earlier builds had are counted and left out.
-func TestSamplesOfRetiredProbes(t *testing.T) {
-	s := &Samples{Origin: fakeOrigin, Records: []Record{
-		{point(probeH2D, "", 4*mib), []float64{1e-3, 2e-3, 3e-3}}}}
-	text := string(s.Encode())
-	for _, probe := range retiredProbes {
-		text += probe + ",,launches=64 copies=1,100,100,100,100\n"
-	}
-	got, err := ParseSamples("x.csv", []byte(text))
-	if err != nil || got.Retired != len(retiredProbes) || len(got.Records) != 1 {
-		t.Fatalf("%+v, %v", got, err)
-	}
-	if notes := observations(got); len(notes) != 1 || !strings.Contains(notes[0], "earlier builds") {
-		t.Errorf("notes: %q", notes)
-	}
-}
-
 // The committed samples are as the program writes them.
 func TestCommittedSamplesAreCanonical(t *testing.T) {
 	path := filepath.Join("..", "hw", "kernels", "hopper.csv.gz")
@@ -143,13 +126,12 @@ func FuzzParseSamples(f *testing.F) {
 	})
 }
 
-// Servers that wait for the CPU, and work under the clock that the card lets it have,
-// count by their mean, all else by the median.
+// Work under the clock that the card lets it have counts by its mean, all else by the median.
 func TestRecordSeconds(t *testing.T) {
-	visits := []float64{1, 1, 1, 2, 2, 2, 6, 6, 6}
-	for probe, want := range map[string]float64{probeLiveUnsplit: 3, probePrompt: 3,
-		probeRestedDense: 3, probeChunk: 3, probeLinears: 2} {
-		if got := (Record{Point: Point{Probe: probe}, Samples: visits}).seconds(); got != want {
+	samples := []float64{1, 1, 1, 2, 2, 2, 6, 6, 6}
+	for probe, want := range map[string]float64{probePrompt: 3, probeRestedDense: 3, probeChunk: 3,
+		probeLinears: 2} {
+		if got := (Record{Point: Point{Probe: probe}, Samples: samples}).seconds(); got != want {
 			t.Errorf("%s: %v, want %v", probe, got, want)
 		}
 	}

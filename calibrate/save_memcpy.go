@@ -1,8 +1,9 @@
 package calibrate
 
 import (
-	"github.com/sparseserve/sparseserve/hw"
 	"math"
+
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // saveMemcpy is saving with one cudaMemcpyAsync a block.

@@ -1,9 +1,10 @@
 package calibrate
 
 import (
+	"strconv"
+
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
-	"strconv"
 )
 
 // scoring is the kernel that scores block metadata and selects the top-k.

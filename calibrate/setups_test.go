@@ -52,15 +52,9 @@ func setupPoints(shape, wide string) []struct {
 		{point(probeDuplexKernel, "", mib), &cuda.GPUScatterArgs{}},
 		{point(probeLoadMemcpy, "", block, 16, 8), &cuda.MemcpyBlocksArgs{}},
 		{point(probeLoadFlash, "", block, 16, 8), &cuda.FlashH2DArgs{}},
-		{point(probeLoadStream, "", block, 16, 8), &cuda.FlashH2DArgs{}},
 		{point(probeChunkAlone, shape, 64, 64), &cuda.PrefillArgs{}},
 		{point(probeChunkLoading, shape, 64, 64), &cuda.FlashH2DArgs{}},
-		{point(probeChunkLoading, shape, 64, 64), &cuda.DigestArgs{}},
-		{point(probeChunkLoading, shape, 64, 64), &cuda.CarryArgs{}},
-		{point(probeChunkLoading, shape, 64, 64), &cuda.MemcpyArgs{}},
-		{point(probeChunkLoading, shape, 64, 64), &cuda.GPUScatterArgs{}},
-		{point(probeTripAlone, "", layerLists), &cuda.FlashH2DArgs{}},
-		{point(probeTripAlone, "", layerLists), &cuda.CarryArgs{}},
+		{point(probeChunkSaving, shape, 64, 64), &cuda.GPUScatterArgs{}},
 		{point(probeLoadComputed, shape, 64, 64), &cuda.FlashH2DArgs{}},
 		{point(probeSwap, "", 656, 3, 64, 4), &cuda.SwapInArgs{}},
 		{point(probeSwap, "", 1152, 2, 64, 0), &cuda.SwapInArgs{}},
@@ -97,10 +91,6 @@ func setupPoints(shape, wide string) []struct {
 		{point(probePrompt, shape, 64, 64, 1), &cuda.PrefillArgs{}},
 		{point(probeRested, shape, 64, 1, 2), &cuda.LinearArgs{}},
 		{point(probeRestedPrefill, shape, 64, 1, 2), &cuda.LinearArgs{}},
-		{point(probeLayersNone, shape, 64, 64, 2), &cuda.PrefillArgs{}},
-		{point(probeLayersMemcpy, shape, 64, 64, 2), &cuda.MemcpyBlocksArgs{}},
-		{point(probeLayersGPU, shape, 64, 64, 2), &cuda.GPUScatterArgs{}},
-		{point(probePrefillMemcpy, shape, 64, 64, 2, 8), &cuda.MemcpyBlocksArgs{}},
 	}
 }
 
@@ -128,7 +118,6 @@ func TestSetupsAreChecked(t *testing.T) {
 		e.wrong = func(op cuda.Operation) bool { return cuda.Function(op) == cuda.Function(p.of) }
 		clear(g.trains)
 		clear(g.inPlace)
-		clear(g.overlaps)
 		if _, err := g.Prepare(p.Point); err == nil {
 			t.Errorf("%s: %s does nothing, yet the check passes", name, cuda.Function(p.of))
 		}

@@ -1,16 +1,17 @@
 package calibrate
 
 import (
-	"github.com/sparseserve/sparseserve/hw"
 	"math"
 	"slices"
+
+	"github.com/sparseserve/sparseserve/hw"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"
 )
 
 // linear fits seconds = sum_j p_j x_j with p >= 0 by least squares of relative errors. It solves
-// every subset of the at most four parameters and keeps the best nonnegative solution. The result
+// every subset of the at most five parameters and keeps the best nonnegative solution. The result
 // is exact and the same on every machine.
 func linear(d data, terms ...func(observation) float64) []float64 {
 	best, least := make([]float64, len(terms)), math.Inf(1)

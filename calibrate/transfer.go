@@ -2,9 +2,10 @@ package calibrate
 
 import (
 	"cmp"
-	"github.com/sparseserve/sparseserve/hw"
 	"math"
 	"slices"
+
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // Sizes and laws that the transfer engines share.
@@ -97,7 +98,7 @@ func priceLoad(p *hw.Profile, engine string, blocks, blockBytes, poolMiB int64) 
 }
 
 func priceSave(p *hw.Profile, engine string, blocks, blockBytes, poolMiB, threads int64) float64 {
-	t, _, err := p.SaveSeconds(engine, blocks, blockBytes, poolMiB*mib, int(threads))
+	t, err := p.SaveSeconds(engine, blocks, blockBytes, poolMiB*mib, int(threads))
 	must(err)
 	return t
 }

@@ -14,17 +14,15 @@ type machine struct {
 	peak, hbm, nominal            float64
 	h2d, d2h, duplexCopy, duplexK float64
 
-	load, save           copyLaw
-	callMore, overlapped float64 // s a copy for each doubling of the pool; for overlap with prefill
-	gather, scatter      kernelLaw
-	gatherFalls          float64 // bytes/s for each doubling of the pool
-	inStream             float64 // launch of a gather within a stream
-	loading, loadDelay   float64 // share of speed that a load loses to prefill; s that a layer loses
-	tripDelay            float64 // and a round trip
-	swap                 swapLaw
-	contention           float64
-	flashCall, chunk     float64
-	thread               float64 // bytes/s that one thread scatters; n threads n^0.7 as much
+	load, save         copyLaw
+	callMore           float64 // s a copy for each doubling of the pool
+	gather, scatter    kernelLaw
+	gatherFalls        float64 // bytes/s for each doubling of the pool
+	loading, loadDelay float64 // share of speed that a load loses to prefill; s that a layer loses
+	swap               swapLaw
+	contention         float64
+	flashCall, chunk   float64
+	thread             float64 // bytes/s that one thread scatters; n threads n^0.7 as much
 
 	gemmLaunch, gemmRead, gemmCompute       float64
 	pointwiseLaunch, pointwiseRate          float64
@@ -40,10 +38,7 @@ type machine struct {
 	closeLaunch, closeRate                  float64
 	clock                                   clockLaw
 
-	sync, step, request, trip, tripRequest, tripRate float64
-	freeBlock, loadBlock, evictBlock                 float64
-
-	overhead [7]float64 // s a layer, in the order of overheadServers
+	sync float64
 }
 
 // copyLaw is of one memcpy a block.
@@ -82,9 +77,9 @@ func truth(name string) *machine {
 		card: name, peak: peak, hbm: hbm, nominal: c.Link.Nominal.SI(),
 		h2d: link, d2h: link, duplexCopy: 1.7 * link, duplexK: 1.4 * link,
 		load: copyLaw{9e-6, 2.1e-6}, save: copyLaw{base: 8e-6, call: 2.4e-6},
-		callMore: 0.05e-6, overlapped: 0.4e-6,
-		gather: kernelLaw{18e-6, 11e-6, 30e-9, 0.9 * link}, gatherFalls: 0.02 * link,
-		inStream: 3e-6, loading: 0.2, loadDelay: 70e-6, tripDelay: 40e-6,
+		callMore: 0.05e-6,
+		gather:   kernelLaw{18e-6, 11e-6, 30e-9, 0.9 * link}, gatherFalls: 0.02 * link,
+		loading: 0.2, loadDelay: 70e-6,
 		swap:    swapLaw{5e-6, 1.5e-6, 0.8 * link, 0.2 * link},
 		scatter: kernelLaw{16e-6, 10e-6, 40e-9, 0.85 * link}, contention: 0.4,
 		flashCall: 40e-6, chunk: 6 * mib, thread: 0.1 * link,
@@ -101,9 +96,7 @@ func truth(name string) *machine {
 		psa:         psaLaw{9e-6, 1.5e-6, 8e-9, 3e-6, 0.8 * hbm},
 		closeLaunch: 4e-6, closeRate: 600e9,
 		clock: clockLaw{0.85, 20e-3, 120e-3, 0.4, 0.8, [2][2]float64{{0.13, 0.16}, {0.15, 0.18}}},
-		sync:  10.3e-6, step: 40e-6, request: 3e-6, trip: 30e-6, tripRequest: 2.5e-6, tripRate: 5e9,
-		freeBlock: 6e-9, loadBlock: 50e-9, evictBlock: 80e-9,
-		overhead: [7]float64{20e-6, 25e-6, 30e-6, 35e-6, 40e-6, 45e-6, 50e-6},
+		sync:  10.3e-6,
 	}
 }
 

@@ -31,17 +31,6 @@ func visits(all []Point, times int) []visit {
 	return out
 }
 
-// once keeps one visit of each point, with its time limit among all visits.
-func once(all []visit) []visit {
-	var last []visit
-	for _, v := range all {
-		if v.last {
-			last = append(last, v)
-		}
-	}
-	return last
-}
-
 // always re-measures all points of a probe. Host noise, and the pages of a point, are correlated
 // within one measurement, so its samples agree with each other but not with its neighbours'. Long
 // linears and chunks of prefill are re-measured because the card's clock varies from second to

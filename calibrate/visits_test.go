@@ -54,10 +54,7 @@ func TestVisitsAreGathered(t *testing.T) {
 		if v := visits([]Point{r.Point}, FullRule.Visits); v[0].of > 1 {
 			want, least = FullRule.Visits, FullRule.Visits*FullRule.Least
 		}
-		switch {
-		case probeOf(r.Point.Probe).fixed == drainSamples: // of one run
-			least = want * drainSamples
-		case probeOf(r.Point.Probe).fixed == clockSamples:
+		if probeOf(r.Point.Probe).fixed == clockSamples {
 			least = clockSamples
 		}
 		if n := prepared[r.Point.Key()]; n != want || len(r.Samples) < least ||

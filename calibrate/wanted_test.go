@@ -22,25 +22,14 @@ func wanted(m *machine, p *hw.Profile) []wantedFigure {
 		{"link.d2h", p.Link.D2H, m.d2h, 0.01},
 		{"link.duplex_copy", p.Link.DuplexCopy, m.duplexCopy, 0.01},
 		{"link.duplex_kernel", p.Link.DuplexKernel, m.duplexK, 0.01},
-		{"host.step", p.Host.Step, m.step, 0.05},
-		{"host.request", p.Host.Request, m.request, 0.05},
 		{"host.continue_latency", p.Host.ContinueLatency, m.sync, 0.01},
-		{"host.layer_sync", p.Host.LayerSync, m.trip, 0.02},
-		{"host.layer_request", p.Host.LayerRequest, m.tripRequest, 0.1},
-		{"host.layer_rate", p.Host.LayerRate, m.tripRate, 0.1},
-		{"host.free_block", p.Host.FreeBlock, m.freeBlock, 0.03},
-		{"host.load_block", p.Host.LoadBlock, m.loadBlock, 0.05},
-		{"host.evict_block", p.Host.EvictBlock, m.evictBlock, 0.25},
 		{"load.memcpy_base", p.Load.MemcpyBase, m.load.base, 0.1},
 		{"load.memcpy_call", p.Load.MemcpyCall, m.load.call, 0.03},
 		{"load.flash_floor", p.Load.FlashFloor, m.gather.floor, 0.1},
 		{"load.flash_launch", p.Load.FlashLaunch, m.gather.launch, 0.1},
 		{"load.flash_block", p.Load.FlashBlock, m.gather.block, 0.1},
-		{"load.flash_stream", p.Load.FlashStream, m.inStream, 0.1},
 		{"load.contention", p.Load.Contention, m.loading, 0.05},
-		{"load.layer_delay", delayOf(p, 512), m.loadDelay, 0.1},
-		{"load.layer_delay", delayOf(p, 2048), 2.5 * m.loadDelay, 0.1},
-		{"load.trip_delay", p.Load.TripDelay, m.tripDelay, 0.1},
+		{"load.layer_delay", p.Load.LayerDelay, m.loadDelay, 0.1},
 		{"load.swap.launch", p.Load.Swap.Launch, m.swap.launch, 0.05},
 		{"load.swap.scan", p.Load.Swap.Scan, m.swap.scan, 0.05},
 		{"load.swap.rate", p.Load.Swap.Rate, m.swap.rate, 0.03},
@@ -127,18 +116,11 @@ func wantedRows(m *machine, p *hw.Profile) (all []wantedFigure) {
 		rate := m.gather.rate - m.gatherFalls*doublings(int64(r.PoolGiB*1024))
 		add("load.flash", i, r.Figure, rate, 0.04)
 	}
-	for i, r := range p.Save.MemcpyOverlappedPools {
-		more := m.overlapped + m.callMore*doublings(int64(r.PoolGiB*1024))
-		add("save.memcpy_overlapped_pools", i, r.Figure, m.save.call+more, 0.03)
-	}
 	for i, r := range p.Save.Scatter {
 		add("save.scatter", i, r.Figure, m.scatterRate(float64(r.Threads)), 0.08)
 	}
 	for i, r := range p.Clock.Gain {
 		add("clock.gain", i, r.Figure, m.gainAt(r.Shape, int64(r.Tokens)), 0.15)
-	}
-	for i, r := range p.LayerOverhead {
-		add("layer_overhead", i, r.Figure, m.overhead[i], 0.15)
 	}
 	return all
 }
@@ -153,14 +135,4 @@ func shapeOf(name string) *hw.Model {
 	m, err := shapeModel(name)
 	must(err)
 	return m
-}
-
-// delayOf is the delay of a layer of so many tokens of the first shape.
-func delayOf(p *hw.Profile, tokens int) (f hw.Figure) {
-	for _, row := range p.Load.LayerDelay {
-		if row.Tokens == tokens && row.Shape == shapes[0] {
-			f = row.Figure
-		}
-	}
-	return f
 }

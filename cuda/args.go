@@ -25,39 +25,6 @@ type FillArgs struct {
 	Scale float32
 }
 
-// CarryArgs copies from or to pinned memory, or within device memory, with one kernel: for some KiB
-// between two kernels. Dst and Src have the same remainder modulo 16.
-type CarryArgs MemcpyArgs
-
-// HostGateArgs holds the stream until the host opens the gate, then copies data written by the
-// host, and writes the gate word's number to Counted. Work that depends on the host's answer can
-// thus be launched before the answer is known. Gate is the address of a GateWord in pinned memory.
-// The host must open it, or the stream never ends.
-type HostGateArgs struct {
-	Dst, Src Ptr // multiples of 16
-	Bytes    int64
-	Gate     Ptr
-	Turn     int64
-	Counted  Ptr // int64 in device memory; 0: not written
-	// If Rows is not 0, the gate word's number of int64 is also copied from each row of RowSrc to
-	// RowDst. Rows are Pitch bytes apart.
-	RowDst, RowSrc Ptr
-	Pitch          int64
-	Rows           int32
-}
-
-// gateBits is the header's SS_GATE_BITS.
-const gateBits = 24
-
-// GateWord opens the gates of a turn and of all earlier turns; n, below 1<<24, is written to
-// Counted.
-func GateWord(turn, n int64) uint64 { return uint64(turn)<<gateBits | uint64(n) }
-
-// GateOpen reports whether a word opens the gates of a turn, and returns its number.
-func GateOpen(word uint64, turn int64) (n int64, open bool) {
-	return int64(word & (1<<gateBits - 1)), int64(word>>gateBits) >= turn
-}
-
 // EmptyArgs is an empty kernel.
 type EmptyArgs struct{}
 

@@ -46,20 +46,19 @@ struct Call<kFunction> {
 // All operations, in the order of the SS_OP_ constants.
 using Operation = int (*)(const void *, ss_stream);
 static const Operation operations[] = {
-    Call<ss_empty>::run,         Call<ss_memcpy>::run,       Call<ss_memset>::run,
-    Call<ss_fill>::run,          Call<ss_flash_h2d>::run,    Call<ss_gpu_scatter>::run,
+    Call<ss_empty>::run, Call<ss_memcpy>::run, Call<ss_memset>::run,
+    Call<ss_fill>::run, Call<ss_flash_h2d>::run, Call<ss_gpu_scatter>::run,
     Call<ss_memcpy_blocks>::run, Call<ss_memcpy_batch>::run, Call<ss_flash_d2h>::run,
-    Call<ss_decode>::run,        Call<ss_psa>::run,          Call<ss_psa_pipeline>::run,
-    Call<ss_prefill>::run,       Call<ss_digest>::run,       Call<ss_scores>::run,
-    Call<ss_topk>::run,          Call<ss_select>::run,       Call<ss_linear>::run,
-    Call<ss_embed>::run,         Call<ss_rmsnorm>::run,      Call<ss_rope>::run,
-    Call<ss_silu_mul>::run,      Call<ss_argmax>::run,       Call<ss_carry>::run,
-    Call<ss_lookup>::run,        Call<ss_table>::run,        Call<ss_kv_write>::run,
-    Call<ss_mi_attend>::run,     Call<ss_mi_pool>::run,      Call<ss_mi_blocks>::run,
-    Call<ss_mi_estimate>::run,   Call<ss_mi_topk>::run,      Call<ss_mi_lines>::run,
-    Call<ss_mi_gather>::run,     Call<ss_swap_in>::run,      Call<ss_head_linear>::run,
-    Call<ss_rotate>::run,        Call<ss_latent_write>::run, Call<ss_index_scores>::run,
-    Call<ss_latent_attend>::run, Call<ss_host_gate>::run,
+    Call<ss_decode>::run, Call<ss_psa>::run, Call<ss_psa_pipeline>::run,
+    Call<ss_prefill>::run, Call<ss_digest>::run, Call<ss_scores>::run,
+    Call<ss_topk>::run, Call<ss_select>::run, Call<ss_linear>::run,
+    Call<ss_embed>::run, Call<ss_rmsnorm>::run, Call<ss_rope>::run,
+    Call<ss_silu_mul>::run, Call<ss_argmax>::run, Call<ss_lookup>::run,
+    Call<ss_table>::run, Call<ss_kv_write>::run, Call<ss_mi_attend>::run,
+    Call<ss_mi_pool>::run, Call<ss_mi_blocks>::run, Call<ss_mi_estimate>::run,
+    Call<ss_mi_topk>::run, Call<ss_mi_lines>::run, Call<ss_mi_gather>::run,
+    Call<ss_swap_in>::run, Call<ss_head_linear>::run, Call<ss_rotate>::run,
+    Call<ss_latent_write>::run, Call<ss_index_scores>::run, Call<ss_latent_attend>::run,
 };
 static_assert(sizeof operations / sizeof *operations == SS_OP_COUNT, "one function an SS_OP_");
 

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 )
 
@@ -140,60 +139,6 @@ func TestGPUCopiesOnTheDevice(t *testing.T) {
 				}
 			}
 		}
-	})
-}
-
-// Any length, from any address that both sides have alike modulo 16, and not a byte outside it.
-func TestGPUUploads(t *testing.T) {
-	onGPU(t, func(g *gpu) {
-		const most = 5<<20 + 128
-		from := g.host(most, DriverPages)
-		to := g.device(most)
-		stream, err := g.StreamCreate(false)
-		g.must(err)
-		for _, n := range []int64{0, 1, 3, 15, 16, 17, 31, 33, 255, 4 << 10, 4<<10 + 4, 65_539, 128 << 10,
-			128<<10 + 16, 200_001, 1 << 20, 5<<20 - 1} {
-			for _, c := range []struct{ src, dst int64 }{{0, 0}, {16, 48}, {4, 20}, {8, 8},
-				{31, 15}, {1, 17}} {
-				g.noise(from.Bytes()[:n+64])
-				g.must(g.Launch(&MemsetArgs{Dst: to, Bytes: most, Value: 0xff}, stream))
-				g.must(g.Launch(&CarryArgs{Dst: to + Ptr(c.dst), Src: from.Ptr() + Ptr(c.src),
-					Bytes: n}, stream))
-				g.must(g.StreamSync(stream))
-				got := download[byte](g, to, int(n+128))
-				want := bytes.Repeat([]byte{0xff}, int(n+128))
-				copy(want[c.dst:], from.Bytes()[c.src:c.src+n])
-				if !bytes.Equal(got, want) {
-					t.Errorf("%d bytes, from %d to %d: bytes differ", n, c.src, c.dst)
-				}
-			}
-		}
-		// What the host writes between two uploads of the same memory arrives: nothing of the first
-		// is remembered.
-		words := Slice[int32](from)[:1024]
-		for round := range int32(50) {
-			for i := range words {
-				words[i] = round<<16 | int32(i)
-			}
-			g.must(g.Launch(&CarryArgs{Dst: to, Src: from.Ptr(), Bytes: 4096}, stream))
-			g.must(g.StreamSync(stream))
-			if got := download[int32](g, to, 1024); !slices.Equal(got, words) {
-				t.Fatalf("round %d: old bytes", round)
-			}
-		}
-		// The way down, and not a byte outside it.
-		for _, n := range []int64{1, 4, 17, 4096, 65_539} {
-			g.must(Upload(g.Session, to, bytes.Repeat([]byte{byte(n)}, int(n+32))))
-			g.noise(from.Bytes()[:n+64])
-			want := bytes.Clone(from.Bytes()[:n+64])
-			copy(want[4:4+n], bytes.Repeat([]byte{byte(n)}, int(n)))
-			g.must(g.Launch(&CarryArgs{Dst: from.Ptr() + 4, Src: to + 4, Bytes: n}, stream))
-			g.must(g.StreamSync(stream))
-			if !bytes.Equal(from.Bytes()[:n+64], want) {
-				t.Errorf("%d bytes down: bytes differ", n)
-			}
-		}
-		g.must(g.StreamDestroy(stream))
 	})
 }
 

@@ -20,11 +20,10 @@ var functions = [...]string{
 	"ss_decode", "ss_psa", "ss_psa_pipeline", "ss_prefill",
 	"ss_digest", "ss_scores", "ss_topk", "ss_select",
 	"ss_linear", "ss_embed", "ss_rmsnorm", "ss_rope", "ss_silu_mul", "ss_argmax",
-	"ss_carry", "ss_lookup", "ss_table", "ss_kv_write",
+	"ss_lookup", "ss_table", "ss_kv_write",
 	"ss_mi_attend", "ss_mi_pool", "ss_mi_blocks", "ss_mi_estimate", "ss_mi_topk", "ss_mi_lines",
 	"ss_mi_gather", "ss_swap_in",
 	"ss_head_linear", "ss_rotate", "ss_latent_write", "ss_index_scores", "ss_latent_attend",
-	"ss_host_gate",
 }
 
 func (a *EmptyArgs) operation() (int32, unsafe.Pointer)        { return 0, unsafe.Pointer(a) }
@@ -50,24 +49,22 @@ func (a *RMSNormArgs) operation() (int32, unsafe.Pointer)      { return 19, unsa
 func (a *RopeArgs) operation() (int32, unsafe.Pointer)         { return 20, unsafe.Pointer(a) }
 func (a *SiluMulArgs) operation() (int32, unsafe.Pointer)      { return 21, unsafe.Pointer(a) }
 func (a *ArgmaxArgs) operation() (int32, unsafe.Pointer)       { return 22, unsafe.Pointer(a) }
-func (a *CarryArgs) operation() (int32, unsafe.Pointer)        { return 23, unsafe.Pointer(a) }
-func (a *LookupArgs) operation() (int32, unsafe.Pointer)       { return 24, unsafe.Pointer(a) }
-func (a *TableArgs) operation() (int32, unsafe.Pointer)        { return 25, unsafe.Pointer(a) }
-func (a *KVWriteArgs) operation() (int32, unsafe.Pointer)      { return 26, unsafe.Pointer(a) }
-func (a *MIAttendArgs) operation() (int32, unsafe.Pointer)     { return 27, unsafe.Pointer(a) }
-func (a *MIPoolArgs) operation() (int32, unsafe.Pointer)       { return 28, unsafe.Pointer(a) }
-func (a *MIBlocksArgs) operation() (int32, unsafe.Pointer)     { return 29, unsafe.Pointer(a) }
-func (a *MIEstimateArgs) operation() (int32, unsafe.Pointer)   { return 30, unsafe.Pointer(a) }
-func (a *MITopKArgs) operation() (int32, unsafe.Pointer)       { return 31, unsafe.Pointer(a) }
-func (a *MILinesArgs) operation() (int32, unsafe.Pointer)      { return 32, unsafe.Pointer(a) }
-func (a *MIGatherArgs) operation() (int32, unsafe.Pointer)     { return 33, unsafe.Pointer(a) }
-func (a *SwapInArgs) operation() (int32, unsafe.Pointer)       { return 34, unsafe.Pointer(a) }
-func (a *HeadLinearArgs) operation() (int32, unsafe.Pointer)   { return 35, unsafe.Pointer(a) }
-func (a *RotateArgs) operation() (int32, unsafe.Pointer)       { return 36, unsafe.Pointer(a) }
-func (a *LatentWriteArgs) operation() (int32, unsafe.Pointer)  { return 37, unsafe.Pointer(a) }
-func (a *IndexScoresArgs) operation() (int32, unsafe.Pointer)  { return 38, unsafe.Pointer(a) }
-func (a *LatentAttendArgs) operation() (int32, unsafe.Pointer) { return 39, unsafe.Pointer(a) }
-func (a *HostGateArgs) operation() (int32, unsafe.Pointer)     { return 40, unsafe.Pointer(a) }
+func (a *LookupArgs) operation() (int32, unsafe.Pointer)       { return 23, unsafe.Pointer(a) }
+func (a *TableArgs) operation() (int32, unsafe.Pointer)        { return 24, unsafe.Pointer(a) }
+func (a *KVWriteArgs) operation() (int32, unsafe.Pointer)      { return 25, unsafe.Pointer(a) }
+func (a *MIAttendArgs) operation() (int32, unsafe.Pointer)     { return 26, unsafe.Pointer(a) }
+func (a *MIPoolArgs) operation() (int32, unsafe.Pointer)       { return 27, unsafe.Pointer(a) }
+func (a *MIBlocksArgs) operation() (int32, unsafe.Pointer)     { return 28, unsafe.Pointer(a) }
+func (a *MIEstimateArgs) operation() (int32, unsafe.Pointer)   { return 29, unsafe.Pointer(a) }
+func (a *MITopKArgs) operation() (int32, unsafe.Pointer)       { return 30, unsafe.Pointer(a) }
+func (a *MILinesArgs) operation() (int32, unsafe.Pointer)      { return 31, unsafe.Pointer(a) }
+func (a *MIGatherArgs) operation() (int32, unsafe.Pointer)     { return 32, unsafe.Pointer(a) }
+func (a *SwapInArgs) operation() (int32, unsafe.Pointer)       { return 33, unsafe.Pointer(a) }
+func (a *HeadLinearArgs) operation() (int32, unsafe.Pointer)   { return 34, unsafe.Pointer(a) }
+func (a *RotateArgs) operation() (int32, unsafe.Pointer)       { return 35, unsafe.Pointer(a) }
+func (a *LatentWriteArgs) operation() (int32, unsafe.Pointer)  { return 36, unsafe.Pointer(a) }
+func (a *IndexScoresArgs) operation() (int32, unsafe.Pointer)  { return 37, unsafe.Pointer(a) }
+func (a *LatentAttendArgs) operation() (int32, unsafe.Pointer) { return 38, unsafe.Pointer(a) }
 
 // Function returns the name of an operation's C function.
 func Function(o Operation) string {

@@ -16,10 +16,10 @@ func operations() []Operation {
 		&MemcpyBlocksArgs{}, &MemcpyBatchArgs{}, &SaveArgs{}, &DecodeArgs{}, &PSAArgs{},
 		&PSAPipelineArgs{}, &PrefillArgs{}, &DigestArgs{}, &ScoresArgs{}, &TopKArgs{},
 		&SelectArgs{}, &LinearArgs{}, &EmbedArgs{}, &RMSNormArgs{}, &RopeArgs{}, &SiluMulArgs{},
-		&ArgmaxArgs{}, &CarryArgs{}, &LookupArgs{}, &TableArgs{}, &KVWriteArgs{},
+		&ArgmaxArgs{}, &LookupArgs{}, &TableArgs{}, &KVWriteArgs{},
 		&MIAttendArgs{}, &MIPoolArgs{}, &MIBlocksArgs{}, &MIEstimateArgs{}, &MITopKArgs{}, &MILinesArgs{},
 		&MIGatherArgs{}, &SwapInArgs{}, &HeadLinearArgs{}, &RotateArgs{}, &LatentWriteArgs{},
-		&IndexScoresArgs{}, &LatentAttendArgs{}, &HostGateArgs{},
+		&IndexScoresArgs{}, &LatentAttendArgs{},
 	}
 }
 
@@ -31,7 +31,7 @@ func TestStructsMatchTheHeader(t *testing.T) {
 	for _, v := range []any{
 		MemcpyArgs{}, MemsetArgs{}, FillArgs{}, BlocksArgs{}, LookupArgs{}, TableArgs{},
 		SwapInArgs{}, HeadLinearArgs{}, RotateArgs{}, LatentWriteArgs{}, IndexScoresArgs{},
-		LatentAttendArgs{}, SaveArgs{}, HostGateArgs{},
+		LatentAttendArgs{}, SaveArgs{},
 		DecodeArgs{}, PSAArgs{}, PSAPipelineArgs{}, PrefillArgs{}, MIAttendArgs{}, MIPoolArgs{},
 		MIBlocksArgs{},
 		MIEstimateArgs{}, MITopKArgs{}, MILinesArgs{}, MIGatherArgs{}, DigestArgs{}, ScoresArgs{},

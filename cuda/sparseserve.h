@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-#define SS_VERSION 9
+#define SS_VERSION 10
 
 #if defined(__GNUC__)
 #define SS_API __attribute__((visibility("default")))
@@ -96,32 +96,6 @@ typedef struct {
   int64_t bytes;
 } ss_memcpy_args;
 SS_API int ss_memcpy(const ss_memcpy_args *args, ss_stream stream);  // any direction
-// One kernel that reads and writes pinned or device memory: for some KiB between two kernels, where
-// a memcpy pays for the switch to the copy engine, and for its queue. Both addresses have the same
-// remainder modulo 16.
-SS_API int ss_carry(const ss_memcpy_args *args, ss_stream stream);
-
-// Holds the stream until the host opens the gate, then copies what the host has written before.
-//
-//   wait until gate >> SS_GATE_BITS >= turn;  n = gate mod 2^SS_GATE_BITS
-//   dst = src;  the first n elements of each row = those of its source;  counted = n
-//
-// The host writes the gate last, in one store. A kernel polls it: the host must open every gate, or
-// the stream, and who waits for it, never ends.
-#define SS_GATE_BITS 24
-typedef struct {
-  void *dst;        // device, multiple of 16
-  const void *src;  // pinned, multiple of 16; read once the gate is open
-  int64_t bytes;    // a multiple of 16; 0: nothing is copied
-  const uint64_t *gate;  // pinned
-  int64_t turn;     // 0 or more, below 2^(64 - SS_GATE_BITS)
-  int64_t *counted; // device; null: not written
-  void *row_dst;        // device, int64 [rows][pitch / 8], multiple of 16
-  const void *row_src;  // pinned, the same
-  int64_t pitch;        // bytes from row to row, a multiple of 16; at least 8 n
-  int32_t rows;         // 0: none
-} ss_host_gate_args;
-SS_API int ss_host_gate(const ss_host_gate_args *args, ss_stream stream);
 
 typedef struct {
   void *dst;
@@ -669,11 +643,10 @@ enum {
   SS_OP_MEMCPY_BLOCKS, SS_OP_MEMCPY_BATCH, SS_OP_FLASH_D2H, SS_OP_DECODE, SS_OP_PSA,
   SS_OP_PSA_PIPELINE, SS_OP_PREFILL, SS_OP_DIGEST, SS_OP_SCORES, SS_OP_TOPK, SS_OP_SELECT,
   SS_OP_LINEAR, SS_OP_EMBED, SS_OP_RMSNORM, SS_OP_ROPE, SS_OP_SILU_MUL, SS_OP_ARGMAX,
-  SS_OP_CARRY, SS_OP_LOOKUP, SS_OP_TABLE, SS_OP_KV_WRITE,
+  SS_OP_LOOKUP, SS_OP_TABLE, SS_OP_KV_WRITE,
   SS_OP_MI_ATTEND, SS_OP_MI_POOL, SS_OP_MI_BLOCKS, SS_OP_MI_ESTIMATE, SS_OP_MI_TOPK,
   SS_OP_MI_LINES, SS_OP_MI_GATHER, SS_OP_SWAP_IN,
   SS_OP_HEAD_LINEAR, SS_OP_ROTATE, SS_OP_LATENT_WRITE, SS_OP_INDEX_SCORES, SS_OP_LATENT_ATTEND,
-  SS_OP_HOST_GATE,
   SS_OP_COUNT
 };
 

@@ -67,7 +67,7 @@ func (c *coster) ofRows(n int) *rowsCost {
 	if tokens == r.tokens {
 		return r
 	}
-	rows := float64(c.engine.linearRows(&c.linears, n))
+	rows := float64(c.engine.linearRows(n))
 	*r = rowsCost{tokens: tokens, rows: rows, least: c.linears.least(rows)}
 	r.linears, r.beyond = c.linears.of(rows)
 	r.pointwise, r.beyondPointwise = c.pointwise.of(tokens)

@@ -65,7 +65,6 @@ type Device struct {
 	classes         []*coster // per layer, for a model that is not plain
 	loader          *transfer // nil without a load engine
 	saver           *transfer // nil without a save engine
-	overlap         *transfer // saves while prefill is computed
 	project         gemm      // of MTP layers
 	opts            DeviceOptions
 	model           *Model
@@ -73,9 +72,7 @@ type Device struct {
 	engine          engineTime
 	sync            roundTrip
 	swap            *swapIn  // nil without hot buffers
-	freeBlock       float64  // host seconds per freed block
 	loadBlock       float64  // host seconds per loaded block, with CPU lookup
-	evictBlock      float64  // host seconds per evicted block, with CPU lookup
 	continueLatency des.Time // of progressive attention, until the CPU acts on a result
 	duplex          float64  // bytes/s of both directions together
 	clock           clock
@@ -95,14 +92,12 @@ type Device struct {
 	rested  bool     // the GPU was idle before the step
 	scored  bool     // the present layer called Score
 
-	queued       float64  // bytes of saves queued by this step
-	linkFree     des.Time // when loads that no attention waits for have landed
-	bytesLoaded  int64    // per block that progressive attention loads
-	prefixFrom   des.Time // from when the layer's part of prefixes can load
-	prefixAfter  des.Time // link time of loads up to prefixFrom
-	prefixTokens int      // of the layer computed meanwhile
-	tripFrom     des.Time // begin of the last round trip of a layer
-	loadOverlap  loadOverlap
+	queued      float64  // bytes of saves queued by this step
+	linkFree    des.Time // when loads that no attention waits for have landed
+	bytesLoaded int64    // per block that progressive attention loads
+	prefixFrom  des.Time // from when the layer's part of prefixes can load
+	prefixAfter des.Time // link time of loads up to prefixFrom
+	loadOverlap loadOverlap
 
 	bigPool bool     // the host pool is larger than measured
 	now     des.Time // virtual time
@@ -135,9 +130,8 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		model:     model,
 		engine:    newEngineTime(&gpu.EngineCosts),
 		sync:      newRoundTrip(gpu),
-		freeBlock: gpu.Host.FreeBlock.optional(),
-		loadBlock: gpu.Host.LoadBlock.optional(), evictBlock: gpu.Host.EvictBlock.optional(),
-		duplex: gpu.Link.DuplexCopy.SI(),
+		loadBlock: gpu.Host.LoadBlock.optional(),
+		duplex:    gpu.Link.DuplexCopy.SI(),
 	}
 	if d.continueLatency = nanoseconds(gpu.Host.ContinueLatency.optional()); d.continueLatency == 0 {
 		d.continueLatency = nanoseconds(d.sync.sync)
@@ -148,7 +142,7 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		return nil, err
 	}
 	d.prefixes = newPrefixLinks(gpu, opts.Prefix)
-	d.loadOverlap = newLoadOverlap(gpu, model)
+	d.loadOverlap = newLoadOverlap(gpu)
 	d.clock = newClock(gpu)
 	d.overhead = newLayerOverhead(gpu, &opts)
 	if opts.LoadEngine != "" {
@@ -162,11 +156,11 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		d.swap = newSwapIn(gpu, opts.HotSlots)
 	}
 	if opts.SaveEngine != "" {
-		s, overlapped, err := newSaver(gpu, opts.SaveEngine, opts.ScatterThreads)
+		s, err := newSaver(gpu, opts.SaveEngine, opts.ScatterThreads)
 		if err != nil {
 			return nil, err
 		}
-		d.saver, d.overlap = &s, &overlapped
+		d.saver = &s
 	}
 	if opts.LoadEngine == LoadFlash || opts.LoadEngine == LoadSwap || opts.SaveEngine == SaveGPU {
 		d.duplex = math.Min(d.duplex, gpu.Link.DuplexKernel.SI())
@@ -198,11 +192,10 @@ func (d *Device) Begin(s *sim.Step) error {
 	}
 	if d.saver != nil {
 		d.saver.over(s.DRAMBytes)
-		d.overlap.over(s.DRAMBytes)
 	}
 	d.saves.advance(d.now)
 	d.queued = 0
-	d.pass(before+nanoseconds(d.freeBlock*float64(s.FreedBlocks)), &d.phases.Host)
+	d.pass(before, &d.phases.Host)
 	d.beginPrefix()
 	return nil
 }
@@ -230,8 +223,7 @@ func (d *Device) Score(layer int, w *sim.Work) error {
 		return nil
 	}
 	if d.opts.Offload && !d.opts.GPULookup {
-		d.tripFrom = d.now
-		sync := nanoseconds(d.sync.of(w.Decodes, ListBytes(d.model, float64(w.DecodeTokens))))
+		sync := nanoseconds(d.sync.of(ListBytes(d.model, float64(w.DecodeTokens))))
 		d.pass(sync, &d.phases.Host)
 	}
 	return nil
@@ -263,7 +255,6 @@ func (d *Device) layer(layer int, w *sim.Work) error {
 	d.awaitPrefix(layer)
 	d.scored = false
 	d.prefixFrom, d.prefixAfter = d.now, d.loading // the other buffer is free
-	d.prefixTokens = w.Tokens
 	c := d.at(layer).layer(w)
 	linears, prefill, overhead := c.linears, c.prefill, d.overhead.of(w)
 	if len(w.Prefill) > 0 {
@@ -300,7 +291,7 @@ func (d *Device) Finish() (sim.Timing, error) {
 	if !d.running {
 		return sim.Timing{}, errors.New("hw: Finish outside a step")
 	}
-	d.enqueue(0, false) // saves of a Move without a following Compute
+	d.enqueue(0) // saves of a Move without a following Compute
 	head := nanoseconds(d.costs.head.seconds(d.tokens, d.step.Sampled))
 	launch := min(head, nanoseconds(d.costs.head.lm.launch))
 	d.compute(head-launch+d.slowed(launch), &d.phases.Head)

@@ -41,10 +41,7 @@ type EngineCosts struct {
 	LoadsInTurn bool `toml:"loads_in_turn,omitempty"`
 	// LinearGrid rounds the rows of linears up to a multiple of this number of tokens, if there are
 	// more tokens; 0 or 1: no rounding.
-	LinearGrid int `toml:"linear_grid,omitempty"`
-	// LinearFaster rounds up to the next multiple but one if that was measured to be faster by 5 % or
-	// more.
-	LinearFaster  bool          `toml:"linear_faster,omitempty"`
+	LinearGrid    int           `toml:"linear_grid,omitempty"`
 	Host          Host          `toml:"host"`
 	FrontEnd      FrontEnd      `toml:"front_end,omitempty"`
 	Graphs        Graphs        `toml:"graphs,omitempty"`
@@ -181,33 +178,18 @@ func (e *EngineCosts) validate() error {
 	if e.LinearGrid < 0 || e.LinearGrid > mostLinearGrid {
 		return wrong("linear_grid", "want 0 to %d tokens, got %d", mostLinearGrid, e.LinearGrid)
 	}
-	if e.LinearFaster && e.LinearGrid < 2 {
-		return wrong("linear_faster", "want linear_grid above 1, whose multiples it chooses from, got %d",
-			e.LinearGrid)
-	}
 	return checkOverhead(e.LayerOverhead)
 }
 
 const mostLinearGrid = 4096
 
 // linearRows returns the rows of linears for the given tokens.
-func (e *EngineCosts) linearRows(l *gemm, tokens int) int {
+func (e *EngineCosts) linearRows(tokens int) int {
 	g := e.LinearGrid
 	if tokens <= g || g < 2 {
 		return tokens
 	}
-	rows := (tokens + g - 1) / g * g
-	if e.LinearFaster && l.slower(rows, rows+g) {
-		rows += g
-	}
-	return rows
-}
-
-// LinearRows returns a function from tokens to the rows of the engine's linears. Rows are at least
-// tokens and do not decrease.
-func LinearRows(p *Profile, m *Model) func(tokens int) int {
-	l := newGEMM(p, m)
-	return func(tokens int) int { return p.linearRows(&l, tokens) }
+	return (tokens + g - 1) / g * g
 }
 
 // padded returns the tokens that a batch's linears run over.

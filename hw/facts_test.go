@@ -271,7 +271,7 @@ func TestFactsH200(t *testing.T) {
 		between("h200 memcpy D2H, 16 KiB blocks, GB/s", 5.6, 7.2,
 			saveGBps(t, p, SaveMemcpy, 8192, 16<<10, 0)),
 		above("h200 GPU scatter, 16 KiB blocks, GB/s", 47.3, saveGBps(t, p, SaveGPU, 8192, 16<<10, 0)),
-		// By cuda/gpubench on another day than the calibration: cuda/measured/h200-prefill.txt.
+		// Measured on another day than the calibration: cuda/measured/h200-prefill.txt.
 		near("h200 prefill attention, 8k, TFLOP/s", 567, tflops(newPrefillAttention(p, m, 0), 8192, 0)),
 		near("h200 prefill attention, 32k, TFLOP/s", 567, tflops(newPrefillAttention(p, m, 0), 32768, 0)),
 		near("h200 dense decode, 8 x 8k, GB/s", 4200, gbps(dense, 8, 8192)),

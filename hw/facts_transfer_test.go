@@ -24,7 +24,7 @@ func loadGBps(t *testing.T, p *Profile, engine string, blocks, blockBytes int64,
 func saveGBps(t *testing.T, p *Profile, engine string, blocks, blockBytes int64,
 	threads int) float64 {
 	t.Helper()
-	s, _, err := newSaver(p, engine, threads)
+	s, err := newSaver(p, engine, threads)
 	if err != nil {
 		t.Fatal(err)
 	}

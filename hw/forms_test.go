@@ -111,12 +111,8 @@ func TestFormsAreChecked(t *testing.T) {
 			func(p *Profile) { p.SparseDecode.CTAs = Figure{} }},
 		{"psa_decode.rate: want it together with round",
 			func(p *Profile) { p.PSADecode.Round = Figure{} }},
-		{"load.layer_delay: want at least one row and load.contention",
-			func(p *Profile) { p.Load.LayerDelay = nil }},
-		{"load.trip_delay: means nothing without load.contention",
-			func(p *Profile) { p.Load.Contention, p.Load.LayerDelay = Figure{}, nil }},
-		{"load.layer_delay[1].tokens: want tokens that rise",
-			func(p *Profile) { p.Load.LayerDelay[1].Tokens = p.Load.LayerDelay[0].Tokens }},
+		{"load.layer_delay: want it and load.contention",
+			func(p *Profile) { p.Load.LayerDelay = Figure{} }},
 	} {
 		p := mustProfile(t, "h200")
 		c.change(p)
@@ -131,13 +127,15 @@ func TestFormsAreChecked(t *testing.T) {
 func TestRoundTrip(t *testing.T) {
 	p, m := mustProfile(t, "a100-40gb"), mustModel(t, "lwm-7b")
 	sync := p.Host.LayerSync.SI()
-	if p.LayerSyncSeconds(3, 1e6) != sync {
+	of := func(bytes float64) float64 {
+		trip := newRoundTrip(p)
+		return trip.of(bytes)
+	}
+	if of(1e6) != sync {
 		t.Error("without a rate the lists cost something")
 	}
-	p.Host.LayerRate, p.Host.LayerRequest = Figure{2, "GB/s", Measured, "test"}, us(3)
-	bytes := ListBytes(m, 8*2048)
-	if got, want := p.LayerSyncSeconds(8, int64(bytes)),
-		sync+8*3e-6+8*64*32*4/2e9; math.Abs(got-want) > 1e-12 {
+	p.Host.LayerRate = Figure{2, "GB/s", Measured, "test"}
+	if got, want := of(ListBytes(m, 8*2048)), sync+8*64*32*4/2e9; math.Abs(got-want) > 1e-12 {
 		t.Errorf("8 requests of 2048 tokens: %g s, want %g", got, want)
 	}
 }

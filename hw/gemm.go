@@ -2,7 +2,6 @@ package hw
 
 import (
 	"math"
-	"slices"
 
 	"github.com/sparseserve/sparseserve/sim"
 )
@@ -138,17 +137,6 @@ func (l *gemm) time(n float64) (t float64, outside bool) {
 		t = max(t, slow)
 	}
 	return t, outside
-}
-
-// worthMoreRows is the least ratio of times at which linears are padded to more rows. It is well
-// above the noise between two measurements of one kernel.
-const worthMoreRows = 1.05
-
-// slower reports whether both token counts were measured and n took longer by that ratio.
-func (l *gemm) slower(n, more int) bool {
-	i, measured := slices.BinarySearch(l.measured.x, float64(n))
-	j, too := slices.BinarySearch(l.measured.x, float64(more))
-	return measured && too && l.measured.y[i] > worthMoreRows*l.measured.y[j]
 }
 
 // work returns the part of a measured time of n tokens that is not launch, for these weights.

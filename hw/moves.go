@@ -33,7 +33,9 @@ func (d *Device) Move(m *kv.Moves) error {
 			d.awaitSaves()
 		}
 	}
-	d.giveSlots(m)
+	if named := m.Loads + m.Joined + m.Saves; d.scored && !d.opts.GPULookup && d.swap == nil {
+		d.pass(nanoseconds(d.loadBlock*float64(named)), &d.phases.Host)
+	}
 	switch {
 	case m.Loads == 0:
 	case d.swap != nil: // row by row
@@ -56,18 +58,6 @@ func (d *Device) Move(m *kv.Moves) error {
 	return nil
 }
 
-// giveSlots passes the host's time to assign slots after a layer's selection, for missed, joined
-// and filled blocks. A block that another request already has in HBM, and a block loaded into a
-// free slot, need the same table and list entries. The slot of a filled block is entered as often,
-// for the kernels that digest and save it.
-func (d *Device) giveSlots(m *kv.Moves) {
-	named := m.Loads + m.Joined + m.Saves
-	if named > 0 && d.scored && !d.opts.GPULookup && d.swap == nil {
-		blocks := d.loadBlock*float64(named) + d.evictBlock*float64(m.Evictions)
-		d.pass(nanoseconds(blocks), &d.phases.Host)
-	}
-}
-
 // loadRows loads the rows of hot buffers and waits for them.
 func (d *Device) loadRows(m *kv.Moves) {
 	before, tokens := d.now, int64(d.opts.BlockTokens)
@@ -82,7 +72,7 @@ func (d *Device) load(n, blockBytes int64) {
 	d.awaitLate()
 	d.costs.notes.mark(notePool, d.bigPool, float64(d.step.DRAMBytes)/(1<<30))
 	q := &d.saves
-	unshared := nanoseconds(d.loader.inStream(n, blockBytes))
+	unshared := nanoseconds(d.loader.seconds(n, blockBytes))
 	both := min(unshared, q.work) // work that each does while the other runs
 	moved := float64(n)*float64(blockBytes)*float64(both)/float64(unshared) + q.bytesOf(both)
 	slowed := max(both, nanoseconds(moved/d.duplex))
@@ -97,10 +87,35 @@ func (d *Device) load(n, blockBytes int64) {
 	d.pass(unshared-both, &d.phases.LoadStall)
 }
 
+// loadOverlap models the interference of a gather kernel, which loads the next layer's prefixes,
+// with the layer that is computed meanwhile. The kernel loses a share of its speed. The layer takes
+// longer, because the GPU reads its launches over the link that the kernel fills.
+type loadOverlap struct {
+	share float64 // of the kernel's speed
+	delay float64 // of a layer throughout which a kernel loads, ns
+}
+
+func newLoadOverlap(p *Profile) loadOverlap {
+	return loadOverlap{p.Load.Contention.optional(),
+		p.Load.LayerDelay.optional() * float64(des.Second)}
+}
+
+// of returns the extra time of a load of time t and of a layer of time w that begin together:
+//
+//	load   T - t,  T = t + min(t, w) share / (1 - share)
+//	layer  delay min(1, T / (w + delay))
+func (o *loadOverlap) of(t, w des.Time) (load, layer des.Time) {
+	if w == 0 {
+		return 0, 0
+	}
+	load = des.Time(o.share / (1 - o.share) * float64(min(t, w)))
+	return load, des.Time(o.delay * min(1, float64(t+load)/(float64(w)+o.delay)))
+}
+
 // loadPrefix waits for a layer's part of the prefixes of this step's prefills. Nothing overlaps
 // with the load of the first layer. Later layers load into a second buffer, from the begin of the
 // layer before, except while the link loads other blocks. A gather kernel and the computed layer
-// slow each other (load_overlap.go).
+// slow each other (loadOverlap).
 func (d *Device) loadPrefix(n, blockBytes int64) {
 	d.awaitLate()
 	t := nanoseconds(d.loader.seconds(n, blockBytes))
@@ -110,12 +125,7 @@ func (d *Device) loadPrefix(n, blockBytes int64) {
 		return
 	}
 	if d.loader.engine == LoadFlash {
-		rows := d.costs.engine.linearRows(&d.costs.linears, d.prefixTokens)
-		until := d.now
-		if d.tripFrom > d.prefixFrom { // the round trip follows the computed part of the layer
-			until = d.tripFrom
-		}
-		longer, delay := d.loadOverlap.of(t, until-d.prefixFrom, d.now-until, rows)
+		longer, delay := d.loadOverlap.of(t, d.now-d.prefixFrom)
 		d.pass(delay, &d.phases.LoadStall)
 		t += longer
 	}
@@ -130,7 +140,7 @@ func (d *Device) loadPrefix(n, blockBytes int64) {
 func (d *Device) upToSaves(w *sim.Work, linears des.Time) {
 	first := des.Time(d.costs.qkv * float64(linears))
 	d.compute(first, &d.phases.Linears)
-	d.enqueue(w.Digests, len(w.Prefill) > 0)
+	d.enqueue(w.Digests)
 	d.compute(linears-first, &d.phases.Linears)
 }
 
@@ -145,8 +155,8 @@ func (d *Device) awaitSaves() {
 }
 
 // enqueue queues the layer's saves of the given requests for D2H and waits until the queue fits the
-// save buffer. In a step with prefill, saves have their costs during prefill.
-func (d *Device) enqueue(requests int, prefill bool) {
+// save buffer.
+func (d *Device) enqueue(requests int) {
 	if d.pending == 0 {
 		return
 	}
@@ -155,11 +165,7 @@ func (d *Device) enqueue(requests int, prefill bool) {
 	copies := d.costs.closing.save(max(1, requests), float64(d.pending*d.bytes))
 	d.compute(nanoseconds(copies), &d.phases.SaveStall)
 	d.costs.notes.mark(noteScatter, d.saver.outside, float64(d.opts.ScatterThreads))
-	saver := d.saver
-	if prefill {
-		saver = d.overlap
-	}
-	work := nanoseconds(saver.seconds(d.pending, d.bytes))
+	work := nanoseconds(d.saver.seconds(d.pending, d.bytes))
 	d.saves.push(d.pending*d.bytes, work)
 	d.queued += float64(d.pending * d.bytes)
 	d.pending = 0

@@ -40,13 +40,12 @@ func (p *Profile) LoadSeconds(engine string, blocks, blockBytes, poolBytes int64
 	return l.secondsOver(poolBytes, blocks, blockBytes), err
 }
 
-// SaveSeconds returns the seconds in which an engine saves blocks to a host pool of poolBytes,
-// alone and while prefill is computed. threads is for FlashD2H; 0: the profile's own.
+// SaveSeconds returns the seconds in which an engine saves blocks to a host pool of poolBytes.
+// threads is for FlashD2H; 0: the profile's own.
 func (p *Profile) SaveSeconds(engine string, blocks, blockBytes, poolBytes int64, threads int) (
-	alone, overlapped float64, err error) {
-	s, o, err := newSaver(p, engine, threads)
-	return s.secondsOver(poolBytes, blocks, blockBytes), o.secondsOver(poolBytes, blocks, blockBytes),
-		err
+	float64, error) {
+	s, err := newSaver(p, engine, threads)
+	return s.secondsOver(poolBytes, blocks, blockBytes), err
 }
 
 func (t *transfer) secondsOver(poolBytes, blocks, blockBytes int64) float64 {

@@ -19,7 +19,7 @@ func TestOptionalTransferFigures(t *testing.T) {
 		return s
 	}
 	save := func(p *Profile, engine string) float64 {
-		s, _, err := p.SaveSeconds(engine, blocks, blockBytes, 0, 0)
+		s, err := p.SaveSeconds(engine, blocks, blockBytes, 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func TestPricesAreTheDevices(t *testing.T) {
 	if _, err := p.LoadSeconds("rdma", 1, 1, 1); err == nil {
 		t.Error("an unknown load engine has a price")
 	}
-	if _, _, err := p.SaveSeconds("rdma", 1, 1, 0, 0); err == nil {
+	if _, err := p.SaveSeconds("rdma", 1, 1, 0, 0); err == nil {
 		t.Error("an unknown save engine has a price")
 	}
 }

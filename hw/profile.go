@@ -226,18 +226,14 @@ type Loading struct {
 	MemcpyBase  Figure `toml:"memcpy_base,omitempty" dim:"time,optional"`
 	FlashLaunch Figure `toml:"flash_launch" dim:"time"`
 	FlashFloor  Figure `toml:"flash_floor,omitempty" dim:"time,optional"`
-	// FlashStream is the launch within a stream, without a wait by the host. Not set: flash_launch.
-	FlashStream Figure `toml:"flash_stream,omitempty" dim:"time,optional"`
 	// per block; it shows with small blocks
 	FlashBlock Figure    `toml:"flash_block,omitempty" dim:"time,optional"`
 	Flash      []PoolRow `toml:"flash"`
 	Swap       SwapCost  `toml:"swap,omitempty"`
-	// LayerDelay is the extra time of a layer during which a gather kernel loads, by tokens.
-	// Contention is the share of its speed that the kernel loses meanwhile.
-	LayerDelay []TokenRow `toml:"layer_delay,omitempty"`
-	Contention Figure     `toml:"contention,omitempty" dim:"share,optional"`
-	// TripDelay is the extra time of a decode round trip while a gather kernel loads.
-	TripDelay Figure `toml:"trip_delay,omitempty" dim:"time,optional"`
+	// LayerDelay is the extra time of a layer during which a gather kernel loads. Contention is the
+	// share of its speed that the kernel loses meanwhile.
+	LayerDelay Figure `toml:"layer_delay,omitempty" dim:"time,optional"`
+	Contention Figure `toml:"contention,omitempty" dim:"share,optional"`
 }
 
 // PoolRow is the rate of a kernel that reads a pinned host pool of the given size.
@@ -246,21 +242,12 @@ type PoolRow struct {
 	Figure  `dim:"rate" by:"h2d"`
 }
 
-// PoolTime is the time of one copy to or from a pinned host pool of the given size.
-type PoolTime struct {
-	PoolGiB float64 `toml:"pool_gib"`
-	Figure  `dim:"time"`
-}
-
 // Saving holds the HBM->DRAM engines.
 type Saving struct {
 	MemcpyCall Figure `toml:"memcpy_call" dim:"time"`                    // per block
 	MemcpyBase Figure `toml:"memcpy_base,omitempty" dim:"time,optional"` // per batch of blocks
-	// MemcpyOverlappedPools is the time of one copy during prefill, by the size of the host pool. Not
-	// set: memcpy_call.
-	MemcpyOverlappedPools []PoolTime `toml:"memcpy_overlapped_pools,omitempty"`
-	GPULaunch             Figure     `toml:"gpu_launch" dim:"time"`
-	GPUFloor              Figure     `toml:"gpu_floor,omitempty" dim:"time,optional"`
+	GPULaunch  Figure `toml:"gpu_launch" dim:"time"`
+	GPUFloor   Figure `toml:"gpu_floor,omitempty" dim:"time,optional"`
 	// per block; it shows with small blocks
 	GPUBlock Figure `toml:"gpu_block,omitempty" dim:"time,optional"`
 	GPURate  Figure `toml:"gpu_rate" dim:"rate" by:"d2h"`

@@ -200,28 +200,12 @@ func (p *KernelCosts) checkPrefill() error {
 
 func (p *KernelCosts) checkTransfers() error {
 	l, s := &p.Load, &p.Save
-	if l.Contention.Set() != (len(l.LayerDelay) > 0) {
-		return wrong("load.layer_delay", "want at least one row and load.contention, or neither")
-	}
-	if l.TripDelay.Set() && !l.Contention.Set() {
-		return wrong("load.trip_delay", "means nothing without load.contention")
-	}
-	if err := p.checkRows("load.layer_delay", len(l.LayerDelay), func(i int) (string, int) {
-		return l.LayerDelay[i].Shape, l.LayerDelay[i].Tokens
-	}); err != nil {
-		return err
-	}
-	pools := func(name string, rows []PoolTime) error {
-		if len(rows) == 0 {
-			return nil
-		}
-		return rising(name, "pool_gib", "sizes", len(rows),
-			func(i int) float64 { return rows[i].PoolGiB })
+	if l.Contention.Set() != l.LayerDelay.Set() {
+		return wrong("load.layer_delay", "want it and load.contention, or neither")
 	}
 	return cmp.Or(
 		rising("load.flash", "pool_gib", "sizes", len(l.Flash),
 			func(i int) float64 { return l.Flash[i].PoolGiB }),
-		pools("save.memcpy_overlapped_pools", s.MemcpyOverlappedPools),
 		rising("save.scatter", "threads", "threads", len(s.Scatter),
 			func(i int) int { return s.Scatter[i].Threads }))
 }

@@ -74,7 +74,7 @@ func TestSavesWaitForKAndV(t *testing.T) {
 	}
 	w := sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048}}}
 	timing := runStep(t, d, &sim.Step{}, 1, &w, 0, 2048)
-	_, save, err := queuedH200(t).SaveSeconds(SaveFlash, 2048, 16<<10, 0, 0)
+	save, err := queuedH200(t).SaveSeconds(SaveFlash, 2048, 16<<10, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

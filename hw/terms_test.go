@@ -49,7 +49,7 @@ func TestFlashD2HFillsItsFirstChunk(t *testing.T) {
 	p.Link.D2H, p.Link.Nominal, p.Save.FlashCall = gbs(50), gbs(60), us(10)
 	p.Save.FlashChunk = Figure{1e6, "B", Measured, "test"}
 	p.Save.Scatter = []ScatterRow{{Threads: 4, Figure: gbs(10)}}
-	saver, _, err := newSaver(p, SaveFlash, 4)
+	saver, err := newSaver(p, SaveFlash, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,10 +66,10 @@ func TestLaw6SavesTakeTheirTimeOnTheLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	link := &transfer{engine: SaveFlash, rate: 1e10, link: 1e10}
-	d.saver, d.overlap, d.costs.closing = link, link, blockClose{}
+	d.saver, d.costs.closing = link, blockClose{}
 	save := func() {
 		d.pending, d.bytes = 64, 16<<10
-		d.enqueue(1, false)
+		d.enqueue(1)
 	}
 	const takes = 104858 * des.Nanosecond // rounded up
 	save()

@@ -25,7 +25,6 @@ type transfer struct {
 	engine        string
 	launch, block float64 // seconds
 	floor         float64
-	stream        float64 // launch within a stream; 0: use launch
 	copies        copies
 	chunk, fill   float64 // bytes per chunk of copy and scatter; bytes/s of the faster
 	link, rate    float64 // bytes/s
@@ -41,7 +40,7 @@ var loadEngines = []struct {
 	costs func(*transfer, *Loading)
 }{
 	{LoadMemcpy, func(t *transfer, f *Loading) {
-		t.copies = newCopies(f.MemcpyBase, f.MemcpyCall, nil)
+		t.copies = newCopies(f.MemcpyBase, f.MemcpyCall)
 	}},
 	{LoadFlash, (*transfer).flashH2D},
 	{LoadSwap, (*transfer).swapIn},
@@ -53,7 +52,7 @@ var saveEngines = []struct {
 	costs func(t *transfer, p *Profile, threads int) error
 }{
 	{SaveMemcpy, func(t *transfer, p *Profile, _ int) error {
-		t.copies = newCopies(p.Save.MemcpyBase, p.Save.MemcpyCall, nil)
+		t.copies = newCopies(p.Save.MemcpyBase, p.Save.MemcpyCall)
 		return nil
 	}},
 	{SaveGPU, func(t *transfer, p *Profile, _ int) error { t.gpuScatter(&p.Save); return nil }},
@@ -90,22 +89,15 @@ func newLoader(p *Profile, engine string) (transfer, error) {
 }
 
 // newSaver prices an engine's saves with the given scatter threads; 0: the profile's own.
-// overlapped is the cost while prefill is computed.
-func newSaver(p *Profile, engine string, threads int) (t, overlapped transfer, err error) {
+func newSaver(p *Profile, engine string, threads int) (t transfer, err error) {
 	link := math.Min(p.Link.D2H.SI(), p.Link.Nominal.SI())
 	t = transfer{engine: engine, link: link, rate: link}
 	for _, e := range saveEngines {
-		if e.name != engine {
-			continue
+		if e.name == engine {
+			return t, e.costs(&t, p, threads)
 		}
-		err = e.costs(&t, p, threads)
-		overlapped = t
-		if f := &p.Save; engine == SaveMemcpy && len(f.MemcpyOverlappedPools) > 0 {
-			overlapped.copies = newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyOverlappedPools)
-		}
-		return t, overlapped, err
 	}
-	return t, t, fmt.Errorf("save engine: want one of %s, got %q", strings.Join(SaveEngines(), ", "),
+	return t, fmt.Errorf("save engine: want one of %s, got %q", strings.Join(SaveEngines(), ", "),
 		engine)
 }
 
@@ -115,7 +107,6 @@ func (t *transfer) over(poolBytes int64) (outside bool) {
 		t.rate, _ = t.rates.logLinear(math.Max(float64(poolBytes), 1))
 		outside = float64(poolBytes) > t.rates.last()
 	}
-	t.copies.over(poolBytes)
 	return outside
 }
 

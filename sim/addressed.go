@@ -56,9 +56,8 @@ type addressed struct {
 	rows    []Row
 	gone    []Dropped // since the last step
 	tables  []Table
-	lists   []*layerLists // by layer
-	choice  Lists         // selection of one layer, written by the device
-	opened  *layerLists   // lists of the layer that is being selected; nil: not opened
+	lists   Lists // of one layer
+	choice  Lists // selection of one layer, written by the device
 	scratch kv.Selection
 }
 
@@ -131,10 +130,6 @@ func (p *addressed) dropped() []Dropped { return p.gone }
 // score makes a selecting device write its selection to lists and uses it as the decodes'
 // selections, unless only the device needs it.
 func (p *addressed) score(layer int, w *Work) error {
-	if p.cache != nil && p.sel.fixed && w.Decodes > 0 {
-		p.opened = p.openLists(layer, false)
-		w.Ahead = &p.opened.Lists
-	}
 	if !p.DeviceSelects || p.keepsChoice() {
 		return p.counted.score(layer, w)
 	}
@@ -182,23 +177,12 @@ func (p *addressed) choose(layer, i int) error {
 	return nil
 }
 
-func grow(x []int32, n int) []int32 {
-	if cap(x) < n {
-		x = make([]int32, n+n/2)
-	}
-	return x[:n]
-}
-
 // access runs the cache accesses of a layer and writes its lists.
 func (p *addressed) access(at *kv.Layer, dense bool) (int64, error) {
 	if len(p.step.decodes) == 0 {
 		return p.cache.Fill(at)
 	}
-	l := p.opened
-	if p.opened = nil; l == nil {
-		l = p.openLists(at.Number, dense)
-	}
-	p.cache.List(l.Slot)
+	l := p.openLists(at.Number, dense)
 	for i, r := range p.step.decodes {
 		for g := at.From; g < at.To; g++ {
 			p.sel.of(r, g, dense, &p.scratch)
@@ -206,11 +190,10 @@ func (p *addressed) access(at *kv.Layer, dense bool) (int64, error) {
 			p.cache.Access(r.seq, g, &p.scratch)
 		}
 	}
-	joined := p.cache.Stats().Joined
 	loads, err := p.cache.Fill(at)
 	if err == nil {
-		l.changed = l.changed || p.cache.Stats().Joined > joined
-		p.closeLists(l)
+		p.listSlots(l, at.Number)
+		p.step.work.Lists = l
 	}
 	return loads, err
 }

@@ -242,10 +242,7 @@ func TestPrefixesLoadBesideTheLayerBefore(t *testing.T) {
 		return timing
 	}
 	const query = 8192
-	fast, each := run(800, query), 0.0
-	for _, row := range profile(t, "h200").Load.LayerDelay { // in proportion beyond the last
-		each = max(each, row.SI()*float64(des.Second)*max(1, query/float64(row.Tokens)))
-	}
+	fast, each := run(800, query), profile(t, "h200").Load.LayerDelay.SI()*float64(des.Second)
 	// A layer's load takes a part of the compute, of which it delays as much.
 	part := float64(fast.Busy.H2D) / float64(fast.Elapsed)
 	most := 1.01 * (float64(fast.Busy.H2D)/float64(m.Layers) + part*float64(m.Layers)*each)

@@ -104,11 +104,7 @@ type Work struct {
 	// Lists and Tables are for devices that compute (Config.Addressed): the blocks that decodes read,
 	// and the slots of each prefill span. With Config.DeviceSelects, Score fills Lists.Count and
 	// Lists.Block, in any order; without Lists, Compute reads the blocks that Score selected.
-	Lists *Lists
-	// Ahead is the memory into which Lists will be written before Compute. It is set in Score, and
-	// its content is complete only after the layer's Move. A device may launch kernels against this
-	// memory earlier and may keep it until Compute. Nil if the lists' length is not known in advance.
-	Ahead  *Lists
+	Lists  *Lists
 	Tables []Table
 }
 

@@ -108,9 +108,6 @@ func fasterLink(p *hw.Profile, factor float64) *hw.Profile {
 	for i := range p.Save.Scatter {
 		p.Save.Scatter[i].Value *= factor
 	}
-	for i := range p.Save.MemcpyOverlappedPools {
-		p.Save.MemcpyOverlappedPools[i].Value /= factor
-	}
 	for _, f := range []*hw.Figure{&p.Load.MemcpyCall, &p.Load.FlashLaunch, &p.Load.FlashFloor,
 		&p.Save.MemcpyCall, &p.Save.FlashCall, &p.Save.GPULaunch, &p.Save.GPUFloor} {
 		if !math.IsNaN(f.Value) {

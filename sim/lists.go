@@ -2,12 +2,14 @@ package sim
 
 import (
 	"slices"
+
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // Lists holds the blocks that each decode and KV head of one layer attends to; unit = row * KVHeads
 // + head. The Block and Slot entries of a unit are [unit*Stride : unit*Stride+Count[unit]].
 // Progressive attention reads them in this order: sinks, window, then candidates by descending
-// criticality.
+// criticality. They are valid until Compute of their layer returns.
 type Lists struct {
 	Stride int
 	Count  []int32
@@ -18,89 +20,20 @@ type Lists struct {
 	// ListedAhead is the length of each list including prefetched blocks, which follow the first
 	// Count entries. FirstRound is the number of blocks that the first round needs.
 	ListedAhead, FirstRound []int32
-	// Unchanged reports that the lists equal the layer's previous lists and use the same memory.
-	Unchanged bool
 }
 
-// ListMemory is a device that provides the memory of a layer's lists and reads them there. Buffer
-// returns memory of the given number of 32-bit words, or nil. It may return the layer's previous
-// buffer with its contents.
-type ListMemory interface {
-	Buffer(layer, words int) []int32
-}
+// ListStride returns the stride for lists of at most n blocks: a multiple of 64 bytes.
+func ListStride(n int) int { return (n + 15) / 16 * 16 }
 
-// ListBuffer returns list memory from the device, or nil if the device provides none.
-func ListBuffer(d Device, layer, words int) []int32 {
-	if l, ok := d.(ListMemory); ok {
-		return l.Buffer(layer, words)
+// openLists sizes the lists of a layer's decodes.
+func (p *addressed) openLists(layer int, dense bool) *Lists {
+	l, units := &p.lists, len(p.step.decodes)*p.Geometry.KVHeads
+	l.Stride = p.stride(layer, dense)
+	l.Count, l.Block = grow(l.Count, units), grow(l.Block, units*l.Stride)
+	if p.Spec.GPULookup() && p.Spec.Progressive() {
+		l.ListedAhead, l.FirstRound = grow(l.ListedAhead, units), grow(l.FirstRound, units)
 	}
-	return nil
-}
-
-// layerLists holds one layer's lists. They are kept from step to step because few entries change.
-// Block entries beyond a unit's list are -1. All other entries belong to the last step that listed
-// the layer. An unchanged Block entry has an unchanged slot unless the layer's loads include the
-// block, because blocks get slots only when they are loaded or created.
-type layerLists struct {
-	Lists
-	layer   int
-	words   []int32
-	lent    bool // memory belongs to the device
-	rows    []listedRow
-	all     []bool // by unit: every block of the request is listed
-	changed bool   // since the last step that listed the layer
-}
-
-// listedRow identifies the request whose lists a row holds.
-type listedRow struct {
-	id, preemptions int
-	blocks          int // blocks of the request, including the open block at the end
-}
-
-// openLists prepares the list memory for the decodes of a layer. Rows that now belong to another
-// request are cleared.
-func (p *addressed) openLists(layer int, dense bool) *layerLists {
-	for len(p.lists) < p.Model.Layers {
-		p.lists = append(p.lists, &layerLists{layer: len(p.lists)})
-	}
-	l, heads := p.lists[layer], p.Geometry.KVHeads
-	p.place(l, len(p.step.decodes)*heads, p.stride(layer, dense))
-	l.Unchanged, l.changed = false, len(l.rows) != len(p.step.decodes)
-	for i, r := range p.step.decodes {
-		if i == len(l.rows) {
-			l.rows = append(l.rows, listedRow{})
-		} else if row := &l.rows[i]; row.id == r.ID && row.preemptions == r.record.Preemptions {
-			continue
-		}
-		l.rows[i] = listedRow{id: r.ID, preemptions: r.record.Preemptions}
-		l.changed = true
-		for unit := i * heads; unit < (i+1)*heads; unit++ {
-			l.truncate(unit, 0)
-			l.all[unit] = false
-		}
-	}
-	l.rows = l.rows[:len(p.step.decodes)]
 	return l
-}
-
-// truncate cuts a list to at most n blocks, prefetched blocks included.
-func (l *layerLists) truncate(unit, n int) {
-	row := l.Block[unit*l.Stride:]
-	for j := n; j < l.length(unit); j++ {
-		row[j] = -1
-	}
-	l.Count[unit] = min(l.Count[unit], int32(n))
-	if l.ListedAhead != nil {
-		l.ListedAhead[unit] = min(l.ListedAhead[unit], int32(n))
-	}
-}
-
-// length returns the number of blocks in a list, prefetched blocks included.
-func (l *layerLists) length(unit int) int {
-	if l.ListedAhead != nil {
-		return int(l.ListedAhead[unit])
-	}
-	return int(l.Count[unit])
 }
 
 // stride returns the list stride that fits the layer's longest list.
@@ -133,74 +66,41 @@ func (p *addressed) most(r *request, layer int) int {
 	return n
 }
 
-// ListWords returns the size of one layer's lists in 32-bit words.
-func ListWords(spec *Spec, units, stride int) int {
-	words := listPart(units) + listPart(units*stride)
-	switch {
-	case spec.GPULookup() && spec.Progressive():
-		words += 3 * listPart(units)
-	case spec.GPULookup():
-		words += listPart(units)
-	case spec.Offload.On:
-		words *= 2
+// write writes the blocks of the i-th decode's list in group g.
+func (p *addressed) write(l *Lists, i, g int, sel *kv.Selection) {
+	heads, blocks := p.Geometry.KVHeads, p.Geometry.Blocks(p.step.decodes[i].Context())
+	unit := i*heads + g%heads
+	row, n := l.Block[unit*l.Stride:][:l.Stride], 0
+	put := func(from, to int) {
+		for ; from < to; from++ {
+			row[n] = int32(from)
+			n++
+		}
 	}
-	return words
-}
-
-// listPart aligns arrays to 256 bytes for the kernels that read them.
-func listPart(words int) int { return (words + 63) / 64 * 64 }
-
-// ListStride returns the stride for lists of at most n blocks. It rounds up so that lists do not
-// move each time a context grows by a block.
-func ListStride(n int) int { return (n + 15) / 16 * 16 }
-
-// place assigns memory to a layer's lists. If memory or layout changed, the lists become empty.
-func (p *addressed) place(l *layerLists, units, stride int) {
-	if len(l.Count) == units && l.Stride > stride && l.Stride <= 2*stride {
-		stride = l.Stride // keep the stride, because lists of varying length would move every few steps
+	first := blocks // the first round needs all blocks
+	if sel.All {
+		put(0, blocks)
+	} else {
+		put(0, sel.Sinks)
+		put(sel.Tail, blocks)
+		first = n
+		for _, c := range sel.Next[:sel.Used] {
+			put(sel.Sinks+int(c), sel.Sinks+int(c)+1)
+		}
 	}
-	words := ListWords(&p.Spec, units, stride)
-	memory := ListBuffer(p.Device, l.layer, words)
-	lent := memory != nil
-	switch {
-	case lent:
-	case !l.lent && len(l.words) == words:
-		memory = l.words
-	default:
-		memory = make([]int32, words)
-	}
-	if len(l.words) == words && &l.words[0] == &memory[0] && l.Stride == stride &&
-		len(l.Count) == units {
+	l.Count[unit] = int32(n)
+	if l.ListedAhead == nil {
 		return
 	}
-	l.words, l.lent, l.Stride, l.rows = memory, lent, stride, l.rows[:0]
-	next := func(n int) []int32 {
-		x := memory[:n:n]
-		memory = memory[listPart(n):]
-		return x
+	if !sel.All {
+		for _, c := range sel.Next[sel.Used:] {
+			put(sel.Sinks+int(c), sel.Sinks+int(c)+1)
+		}
 	}
-	l.Count, l.Block = next(units), next(units*stride)
-	l.Slot, l.Open, l.ListedAhead, l.FirstRound = nil, nil, nil, nil
-	if p.cache != nil {
-		l.Open = next(units)
-	}
-	switch {
-	case p.Spec.GPULookup() && p.Spec.Progressive():
-		l.ListedAhead, l.FirstRound = next(units), next(units)
-		clear(l.ListedAhead)
-		clear(l.FirstRound)
-	case p.cache != nil && !p.Spec.GPULookup():
-		l.Slot = next(units * stride)
-	}
-	for i := range l.Block {
-		l.Block[i] = -1
-	}
-	clear(l.Count)
-	l.all = slices.Grow(l.all[:0], units)[:units]
-	clear(l.all)
+	l.ListedAhead[unit], l.FirstRound[unit] = int32(n), int32(first)
 }
 
-// listAll writes the lists of a layer without slots.
+// listAll writes the lists of a layer that the cache has no slots of.
 func (p *addressed) listAll(layer int, dense bool) {
 	l, heads := p.openLists(layer, dense), p.Geometry.KVHeads
 	for i, r := range p.step.decodes {
@@ -209,40 +109,29 @@ func (p *addressed) listAll(layer int, dense bool) {
 			p.write(l, i, g, &p.scratch)
 		}
 	}
-	p.closeLists(l)
+	p.step.work.Lists = l
 }
 
-// closeLists adds the slots of blocks that start with this step's token and passes the lists to the
-// device.
-func (p *addressed) closeLists(l *layerLists) {
-	l.changed = l.changed || l.Slot != nil && len(p.cache.Refs()) > 0
-	if l.Open != nil {
-		p.listOpen(l)
-	}
-	l.Unchanged = !l.changed
-	p.step.work.Lists = &l.Lists
-}
-
-// listOpen writes the slots of open blocks that changed since the last step.
-func (p *addressed) listOpen(l *layerLists) {
+// listSlots adds the slots of a layer's listed and open blocks, after Fill.
+func (p *addressed) listSlots(l *Lists, layer int) {
 	heads := p.Geometry.KVHeads
+	l.Open = grow(l.Open, len(l.Count))
+	if !p.Spec.GPULookup() {
+		l.Slot = grow(l.Slot, len(l.Block))
+	}
 	for i, r := range p.step.decodes {
-		row, blocks := &l.rows[i], p.Geometry.Blocks(r.Context())
-		if row.blocks == blocks {
-			continue
-		}
-		row.blocks = blocks
 		for h := range heads {
-			unit := i*heads + h
-			slot := int32(r.seq.Slots(l.layer*heads + h)[blocks-1])
-			last := blocks
-			if !l.all[unit] {
-				last = p.Spec.Selection.SinkBlocks + p.Spec.Selection.RecentBlocks
+			unit, slots := i*heads+h, r.seq.Slots(layer*heads+h)
+			l.Open[unit] = int32(slots[p.Geometry.Blocks(r.Context())-1])
+			if l.Slot == nil {
+				continue
 			}
-			if l.Open[unit] = slot; l.Slot != nil {
-				l.Slot[unit*l.Stride+last-1] = slot
+			row := l.Slot[unit*l.Stride:]
+			for j, block := range l.Block[unit*l.Stride:][:l.Count[unit]] {
+				row[j] = int32(slots[block])
 			}
 		}
-		l.changed = true
 	}
 }
+
+func grow(x []int32, n int) []int32 { return slices.Grow(x[:0], n)[:n] }

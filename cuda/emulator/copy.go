@@ -8,12 +8,6 @@ func memcpy(m *access, a *cuda.MemcpyArgs) {
 	copy(m.bytes("Dst", a.Dst, 0, a.Bytes), m.bytes("Src", a.Src, 0, a.Bytes))
 }
 
-func checkCarry(c *checks, a *cuda.MemcpyArgs) {
-	c.need(a.Bytes >= 0, "bytes >= 0")
-	c.need(a.Bytes == 0 || a.Src != 0 && a.Dst != 0, "src and dst")
-	c.need(a.Bytes == 0 || a.Src%16 == a.Dst%16, "src and dst alike modulo 16")
-}
-
 func checkMemset(c *checks, a *cuda.MemsetArgs) { c.need(a.Bytes >= 0, "bytes >= 0") }
 
 func memset(m *access, a *cuda.MemsetArgs) {

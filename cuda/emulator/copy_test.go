@@ -36,36 +36,6 @@ func TestFillIsTheKernels(t *testing.T) {
 	}
 }
 
-func TestUploadsArriveWhole(t *testing.T) {
-	g := newFixture(t, Config{})
-	data := make([]byte, 100)
-	for i := range data {
-		data[i] = byte(i + 1)
-	}
-	src, dst := pinned(g, data), g.device(160)
-	g.must(g.Launch(&cuda.CarryArgs{Dst: dst + 35, Src: src.Ptr() + 3, Bytes: 90}, 0))
-	got := download[byte](g, dst, 160)
-	for i, b := range got {
-		want := byte(poison)
-		if i >= 35 && i < 125 {
-			want = data[i-32]
-		}
-		if b != want {
-			t.Fatalf("byte %d is %#x, want %#x", i, b, want)
-		}
-	}
-	for what, a := range map[string]cuda.MemcpyArgs{
-		"out of step": {Dst: dst + 8, Src: src.Ptr(), Bytes: 8}, "no source": {Dst: dst, Bytes: 8},
-		"fewer than none": {Dst: dst, Src: src.Ptr(), Bytes: -1},
-	} {
-		if err := g.Launch((*cuda.CarryArgs)(&a), 0); !errors.Is(err, cuda.BadArgument) {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-	faults(t, "past the end", g.Launch(&cuda.CarryArgs{Dst: dst, Src: src.Ptr(), Bytes: 101}, 0),
-		"Src", "past the end")
-}
-
 func TestBlocksAreCopied(t *testing.T) {
 	g := newFixture(t, Config{})
 	const count, block = 9, 48

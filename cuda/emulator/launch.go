@@ -73,8 +73,6 @@ func kernelOf(o cuda.Operation) kernel {
 	switch a := o.(type) {
 	case *cuda.MemcpyArgs:
 		return bind(a, checkMemcpy, memcpy)
-	case *cuda.CarryArgs:
-		return bind((*cuda.MemcpyArgs)(a), checkCarry, memcpy)
 	case *cuda.MemsetArgs:
 		return bind(a, checkMemset, memset)
 	case *cuda.FillArgs:
@@ -171,8 +169,6 @@ func (m *Machine) Launch(o cuda.Operation, on cuda.Stream) error {
 		return m.memcpyBlocks(call, (*cuda.BlocksArgs)(a), s)
 	case *cuda.PSAPipelineArgs:
 		return m.psaPipeline(call, a, s)
-	case *cuda.HostGateArgs:
-		return m.hostGate(call, a, s)
 	}
 	return m.enqueue(call, kernelOf(o), s)
 }

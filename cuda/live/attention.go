@@ -70,11 +70,11 @@ func (d *Device) attend(layer int, w *sim.Work) {
 		d.clock.mark(phaseHost) // the layer's round trip ends: all that its launches need is there
 	}
 	d.startLoads()
-	d.attention(layer, w, d.closeBlocks)
+	d.attention(layer, w)
 }
 
-// attention launches the attention of the layer's plan, and closing.
-func (d *Device) attention(layer int, w *sim.Work, closing func(layer int)) {
+// attention launches the attention of the layer's plan, and closes full blocks.
+func (d *Device) attention(layer int, w *sim.Work) {
 	p := &d.plan
 	d.loadPrefixes(layer)
 	d.launch(p.opens...)
@@ -86,7 +86,7 @@ func (d *Device) attention(layer int, w *sim.Work, closing func(layer int)) {
 	// after it. Other attention takes longer and overlaps with the saves of a prompt's blocks.
 	late := len(w.Prefill) == 0 && len(w.Rounds) == 0
 	if !late {
-		closing(layer)
+		d.closeBlocks(layer)
 	}
 	if len(w.Rounds) > 0 { // first: its loads restore prefixes of prefills that had been preempted
 		d.attendRounds(layer)
@@ -106,7 +106,7 @@ func (d *Device) attention(layer int, w *sim.Work, closing func(layer int)) {
 		d.clock.mark(phaseDense)
 	}
 	if late {
-		closing(layer)
+		d.closeBlocks(layer)
 	}
 }
 
@@ -146,17 +146,15 @@ type plan struct {
 	hits    []cuda.Operation // digests of prefixes that chunked prefills begin with
 
 	closed []closed
-	saves  []part     // of closed, in order
-	begun  []closed   // prefixes that chunked prefills begin with, of hits
-	tables []rowSlots // of prefills, without the server's data
-	passes []pass     // of prefills
+	saves  []part // of closed, in order
+	passes []pass // of prefills
 	decode *cuda.DecodeArgs
 }
 
 func (p *plan) clear() {
 	p.opens, p.writes, p.ropes = p.opens[:0], p.writes[:0], p.ropes[:0]
 	p.stashes, p.hits, p.passes = p.stashes[:0], p.hits[:0], p.passes[:0]
-	p.closed, p.saves, p.begun, p.tables = p.closed[:0], p.saves[:0], p.begun[:0], p.tables[:0]
+	p.closed, p.saves = p.closed[:0], p.saves[:0]
 }
 
 // layerPool returns the start of the layer's slots: without offloading each layer has its own part.
@@ -240,16 +238,22 @@ func (d *Device) workspaceFor(op cuda.Operation, b *mem.Buffer, what string) cud
 	return b.At
 }
 
-// planLists sets the blocks of each unit and, with offloading, their slots. It uploads them from
-// the server's memory, only if they have changed.
+// planLists uploads the blocks of each unit and, with offloading, their slots.
 func (d *Device) planLists(layer int, l *sim.Lists, write *cuda.KVWriteArgs) {
 	c, heads := &d.decodes, d.geo.KVHeads
 	a, k := d.plan.decode, d.lookup.args
-	a.MaxBlocks = d.countSelected(l)
-	d.readLists(l, write, a)
+	a.MaxBlocks = 0
+	for _, n := range l.Count {
+		d.counters.Selected += int64(n)
+		a.MaxBlocks = max(a.MaxBlocks, n)
+	}
+	a.ListStride = int32(l.Stride)
+	a.Count, a.List, a.Slot = d.listed(l.Count), d.listed(l.Block), d.listed(l.Slot)
 	if !d.offload {
 		return
 	}
+	write.Table, write.First = d.listed(l.Open), d.decodes.open
+	write.RowStride, write.HeadStride = int64(heads), 1
 	if k.Named, k.First = a.Count, d.listed(l.FirstRound); l.ListedAhead != nil {
 		k.Named = d.listed(l.ListedAhead)
 	}
@@ -261,42 +265,15 @@ func (d *Device) planLists(layer int, l *sim.Lists, write *cuda.KVWriteArgs) {
 	}
 }
 
-// countSelected counts the blocks of a layer's lists and returns the maximum of one list.
-func (d *Device) countSelected(l *sim.Lists) (most int32) {
-	for _, n := range l.Count[:d.decodes.n*d.geo.KVHeads] {
-		d.counters.Selected += int64(n)
-		most = max(most, n)
-	}
-	return most
-}
-
-// readLists sets the lists in the arguments of the write and the attention of the layer's decodes.
-func (d *Device) readLists(l *sim.Lists, write *cuda.KVWriteArgs, a *cuda.DecodeArgs) {
-	heads := d.geo.KVHeads
-	units := d.decodes.n * heads
-	a.ListStride = int32(l.Stride)
-	a.Count, a.List = d.listed(l.Count[:units]), d.listed(l.Block[:units*l.Stride])
-	a.Slot, write.Table = d.listed(l.Slot), d.listed(l.Open)
-	if d.offload {
-		write.First, write.RowStride, write.HeadStride = d.decodes.open, int64(heads), 1
-	}
-}
-
 // stashedOpen reports whether the open block of a decode must first be copied from its prefill's
 // stash.
 func (d *Device) stashedOpen(i int) bool {
 	return d.of[i].stashed && d.rows[i].From%d.geo.BlockTokens != 0
 }
 
-// listed returns the GPU address of the server's words: in the layer's part, or a copy.
+// listed uploads the server's words and returns their GPU address.
 func (d *Device) listed(words []int32) cuda.Ptr {
-	if at, lent := d.stage.Lent(words); lent || len(words) == 0 {
-		return at
-	}
 	own, at := d.stage.Words(len(words))
 	copy(own, words)
 	return at
 }
-
-// Buffer implements sim.ListMemory.
-func (d *Device) Buffer(layer, words int) []int32 { return d.stage.Lend(layer, words) }

@@ -18,7 +18,7 @@ type closings struct {
 
 func (c *closings) Launch(op cuda.Operation, s cuda.Stream) error {
 	switch op.(type) {
-	case *cuda.CarryArgs: // the layer's upload
+	case *cuda.SiluMulArgs: // after the layer's attention
 		c.endLayer()
 	case *cuda.DecodeArgs:
 		c.attended = true

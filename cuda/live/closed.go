@@ -16,7 +16,6 @@ type closed struct {
 	stride, first int
 	page          bool
 	digest        *cuda.DigestArgs
-	digested      []int32 // slots as the digest reads them; nil: in the layer's lists
 }
 
 func (c *closed) slot(h, b, heads int) int64 {
@@ -67,16 +66,12 @@ func (d *Device) closeBlocks(layer int) {
 // planDigest prepares the selection metadata of full blocks.
 func (d *Device) planDigest(layer int, c *closed) {
 	heads, n := d.geo.KVHeads, d.geo.KVHeads*(c.to-c.from)
-	at, lent := d.stage.Lent(c.slots) // of one block a head, in order
-	if !lent {
-		c.digested, at = d.stage.Words(n)
-		c.fillDigest(heads)
-	}
+	slots, at := d.stage.Words(n)
 	to, toAt := d.stage.Longs(n)
 	i := 0
 	for h := range heads {
 		for b := c.from; b < c.to; b++ {
-			to[i] = int64((layer*heads+h)*c.req.metaBlocks + b)
+			slots[i], to[i] = int32(c.slot(h, b, heads)), int64((layer*heads+h)*c.req.metaBlocks+b)
 			i++
 		}
 	}
@@ -86,29 +81,12 @@ func (d *Device) planDigest(layer int, c *closed) {
 	}
 }
 
-// fillDigest writes the slots that the digest reads.
-func (c *closed) fillDigest(heads int) {
-	n := c.to - c.from
-	for h := range len(c.digested) / n {
-		own := c.digested[h*n:][:n]
-		if !c.page {
-			copy(own, c.slots[h*c.stride+c.from-c.first:])
-			continue
-		}
-		for i := range own {
-			own[i] = int32(c.slot(h, c.from+i, heads))
-		}
-	}
-}
-
 // part is one save job: n blocks of a closed run, starting at from. Its copy into the ring is nil
 // until it has its place there.
 type part struct {
 	closed  int // in plan.closed
 	from, n int64
 	at, end int64 // in the ring
-	source  []int64
-	copied  cuda.Event // once the copy is on the stream
 	copy    *cuda.GPUScatterArgs
 }
 
@@ -130,11 +108,11 @@ func (d *Device) address(layer int, s *part, at, end int64) {
 	addresses, to := d.stage.Longs(int(2 * s.n))
 	for i := range s.n {
 		h, b := d.savedAt(s, i)
+		addresses[i] = int64(c.pool) + c.slot(h, b, heads)*size
 		addresses[s.n+i] = int64(d.saver.ring) + (at+i)*size
 		d.saver.to(at+i, d.dram.Block(c.req.pages[b], layer*heads+h))
 	}
-	s.at, s.end, s.source = at, end, addresses[:s.n]
-	d.addressSource(s)
+	s.at, s.end = at, end
 	s.copy = &cuda.GPUScatterArgs{
 		Src: to, Dst: to + cuda.Ptr(8*s.n), Count: s.n, BlockBytes: size,
 		CTAs: int32(min(s.n, RingCTAs)),
@@ -148,15 +126,6 @@ func (d *Device) savedAt(s *part, i int64) (head, block int) {
 		return k % d.geo.KVHeads, c.from + k/d.geo.KVHeads
 	}
 	return k / (c.to - c.from), c.from + k%(c.to-c.from)
-}
-
-// addressSource writes the slots of a job's blocks.
-func (d *Device) addressSource(s *part) {
-	c := &d.plan.closed[s.closed]
-	for i := range s.source {
-		h, b := d.savedAt(s, int64(i))
-		s.source[i] = int64(c.pool) + c.slot(h, b, d.geo.KVHeads)*d.geo.BlockBytes
-	}
 }
 
 // save copies a job's blocks to the ring and hands them to the saver. A job without a place in the
@@ -175,22 +144,11 @@ func (d *Device) save(layer int, s *part) {
 		d.address(layer, s, at, end)
 		d.stage.Send()
 	}
-	d.copyOut(s)
-	d.submit(layer, s)
-}
-
-// copyOut copies a job's blocks to the ring.
-func (d *Device) copyOut(s *part) {
 	d.launch(s.copy)
-	var err error
-	s.copied, err = d.saver.record(d.stream)
+	ready, err := d.saver.record(d.stream)
 	d.queue.Fail(err)
 	d.clock.mark(phaseSaveStall) // the copy, and the wait before it
-}
-
-// submit hands a job to the saver; its copy is on the stream.
-func (d *Device) submit(layer int, s *part) {
-	job, err := d.saver.submit(d.step.Index, layer, s.at, s.n, s.end, s.copied)
+	job, err := d.saver.submit(d.step.Index, layer, s.at, s.n, s.end, ready)
 	d.queue.Fail(err)
 	c := &d.plan.closed[s.closed]
 	c.req.note(c.from, c.to, job)

@@ -29,16 +29,9 @@ type Config struct {
 	// Selects makes decodes attend to the blocks that the model's own metadata selects. Otherwise
 	// selection is only timed, and the server's lists are used.
 	Selects bool
-	// Heat is how long linears run before the first step on a GPU, so that the card is under load; a
-	// rest follows (afterHeat).
-	Heat time.Duration
 	// SaveThreads is the maximum number of CPU threads that copy FlashD2H's saves to their blocks; 0
 	// is saveThreads.
 	SaveThreads int
-	// LinearRows returns the number of rows of a layer's linears for a number of tokens. Above
-	// LinearGrid it is the next multiple of it or the one after, and never falls with more tokens.
-	// nil: the next.
-	LinearRows func(tokens int) int
 	// SplitEvery splits each n-th step into phases; 0: none.
 	SplitEvery int64
 	// Prompt returns a request's tokens; nil generates them.
@@ -76,7 +69,6 @@ type Pinned = mem.Pinned
 // Counters count the device's actual work, for comparison with the server's counts.
 type Counters struct {
 	Steps, Loaded, Saved, Layers, RoundTrips int64
-	Gated                                    int64 // layers whose launches did not wait for the host
 
 	Uploads, UploadBytes int64 // copies of what the host knows to the GPU
 	Calls                int64 // driver calls that enqueue work

@@ -52,7 +52,6 @@ type scenario struct {
 	allKeys  bool              // prefills attend to all: their budgets cover the context
 	each     func()            // after each step; nil: nothing
 
-	linearRows func(tokens int) int // nil: live's own
 }
 
 // chosen are all cases, or with -short, under checkers that make each many times slower, one of

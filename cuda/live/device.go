@@ -53,7 +53,6 @@ type Device struct {
 	progressive progressive
 	inRounds    pipelineCounts
 	lookup      lookup
-	ahead       ahead
 	prefetch    prefetch
 	// 0, 1, 2, .. on both sides: rows of decodes, and slots of layer-segmented prefills.
 	order         []int32
@@ -97,7 +96,6 @@ func (d *Device) Begin(s *sim.Step) error {
 	d.step, d.rows, d.growing = *s, s.Rows, 0
 	defer d.enter(&d.counters.Planning, -1)()
 	d.began = d.last
-	d.queue.Wake()
 	for _, g := range s.Dropped {
 		d.drop(g)
 	}
@@ -105,14 +103,10 @@ func (d *Device) Begin(s *sim.Step) error {
 	d.active.clear()
 	d.pageTables = d.pageTables[:0]
 	d.loading.count, d.progressive.on, d.hits.layer = 0, false, -1
-	d.ahead.layer = -1
 	if d.allocate(s); d.queue.Err() != nil {
 		return d.queue.Err()
 	}
 	d.beginDecodes(s)
-	if d.saver != nil {
-		d.saver.beginStep(d.decodes.n < len(s.Rows))
-	}
 	every := d.cfg.SplitEvery
 	d.clock.start(every > 0 && s.Index%every == 0)
 	return d.queue.Err()
@@ -139,10 +133,6 @@ func (d *Device) allocate(s *sim.Step) {
 		d.of = append(d.of, d.request(&s.Rows[i]))
 	}
 	d.size(s)
-	divided, err := d.stage.Divide()
-	if d.queue.Fail(err); divided {
-		d.grown++
-	}
 	if d.growths() > grown {
 		d.growing = time.Since(start)
 		d.counters.Growing += d.growing

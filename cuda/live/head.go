@@ -26,7 +26,7 @@ func (d *Device) pick() {
 		Logits: s.logits.At, Out: s.picked.At, Rows: int32(n), Vocab: int32(md.Vocab),
 		Stride: int32(md.Vocab),
 	})
-	d.launch(&cuda.CarryArgs{Dst: d.tokens.Ptr(), Src: s.picked.At, Bytes: int64(4 * n)})
+	d.launch(&cuda.MemcpyArgs{Dst: d.tokens.Ptr(), Src: s.picked.At, Bytes: int64(4 * n)})
 }
 
 // emit hands the picked tokens to their requests; the stream is idle.

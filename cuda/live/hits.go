@@ -113,7 +113,7 @@ func (d *Device) planHit(layer int, row *sim.Row, r *request, c closed) {
 	if d.sparse && !row.Segmented && r.begins(row, d.geo.BlockTokens) {
 		c.from, c.to = 0, r.hit
 		d.planDigest(layer, &c)
-		d.plan.hits, d.plan.begun = append(d.plan.hits, c.digest), append(d.plan.begun, c)
+		d.plan.hits = append(d.plan.hits, c.digest)
 	}
 }
 

@@ -20,7 +20,6 @@ func hitDevice(tb testing.TB, hit int) (*Device, *request) {
 			tb.Fatal(err)
 		}
 	}}
-	d.stage.Open(d.geo.Layers)
 	d.dram = mem.NewHostPool(m, d.geo.BlockBytes, d.geo.Groups(), 1<<30, 1<<20)
 	r := &request{hit: hit}
 	for range hit {

@@ -88,7 +88,7 @@ func (n *nothing) Launch(op cuda.Operation, _ cuda.Stream) error {
 		}
 	case *cuda.PSAPipelineArgs:
 		*a.Loaded = a.Microbatches
-	case *cuda.CarryArgs:
+	case *cuda.MemcpyArgs:
 		if a.Dst >= nothingOnDevice && a.Dst < nothingOnDevice+cuda.Ptr(n.next.Load()) {
 			n.uploads.Add(1)
 			n.bytes.Add(a.Bytes)

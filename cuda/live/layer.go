@@ -21,7 +21,7 @@ func (d *Device) ready(layer int) {
 	if !a.normed {
 		d.norm(&cuda.RMSNormArgs{X: d.at(0), Weight: w[weights.AttnNorm], Rows: int32(a.tokens)})
 	}
-	d.linear(s.h.At, w[weights.QKV], s.qkv.At, d.cfg.rows(a.tokens), md.Hidden,
+	d.linear(s.h.At, w[weights.QKV], s.qkv.At, padded(a.tokens), md.Hidden,
 		md.heads()*md.HeadDim)
 	// The queries of decodes are also packed for decode attention. Without offloading the places of
 	// their blocks are already known.
@@ -71,23 +71,6 @@ func (d *Device) linear(x, w, y cuda.Ptr, rows, in, out int) {
 	})
 }
 
-// rows returns the number of rows of a layer's linears for a number of tokens.
-func (c *Config) rows(tokens int) int {
-	if c.LinearRows == nil || tokens > mlpSlice {
-		return padded(tokens)
-	}
-	return c.LinearRows(tokens)
-}
-
-// sliceRows returns the number of rows of the MLP's linears for n of a step's tokens. Padding rows
-// of a slice would overwrite the next slice.
-func (c *Config) sliceRows(n, tokens int) int {
-	if n < tokens {
-		return padded(n)
-	}
-	return c.rows(n)
-}
-
 // padded rounds a number of tokens up to one at which warm has run linears. At any other number the
 // first call chooses an algorithm and may load its kernel, which takes milliseconds.
 func padded(tokens int) int {
@@ -122,13 +105,6 @@ func (d *Device) Compute(layer int, w *sim.Work) error {
 }
 
 func (d *Device) compute(layer int, w *sim.Work) {
-	if d.ahead.layer == layer {
-		d.openGate(layer, w)
-		return
-	}
-	if w.Lists != nil && !w.Lists.Unchanged {
-		d.stage.Changed(w.Lists.Count)
-	}
 	d.ready(layer)
 	if a := &d.active; len(a.rows) != w.Decodes+len(w.Prefill) || a.tokens != w.Tokens {
 		d.queue.Fail(fmt.Errorf("%d rows of %d tokens, the server has %d decodes and %d prefills "+
@@ -145,7 +121,7 @@ func (d *Device) compute(layer int, w *sim.Work) {
 func (d *Device) finishLayer(layer int) {
 	a, s, md := &d.active, &d.scratch, d.model
 	t := &md.tensors[layer]
-	d.linear(s.attn.At, t[weights.O], s.h.At, d.cfg.rows(a.tokens), md.HeadsQ*md.HeadDim, md.Hidden)
+	d.linear(s.attn.At, t[weights.O], s.h.At, padded(a.tokens), md.HeadsQ*md.HeadDim, md.Hidden)
 	d.addNorm(t[weights.MLPNorm])
 	d.mlp(t)
 	d.addNorm(md.nextNorm(layer))
@@ -159,7 +135,7 @@ func (d *Device) mlp(t *tensors) {
 	s, md := &d.scratch, d.model
 	for from, n := 0, 0; from < d.active.tokens; from += n {
 		n = nextSlice(d.active.tokens - from)
-		h, rows := s.h.At+cuda.Ptr(from*md.Hidden*2), d.cfg.sliceRows(n, d.active.tokens)
+		h, rows := s.h.At+cuda.Ptr(from*md.Hidden*2), padded(n)
 		d.linear(h, t[weights.GateUp], s.gateUp.At, rows, md.Hidden, 2*md.FFN)
 		d.launch(&cuda.SiluMulArgs{
 			X: s.gateUp.At, Out: s.act.At, Tokens: int32(n), FFN: int32(md.FFN),

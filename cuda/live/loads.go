@@ -1,8 +1,6 @@
 package live
 
 import (
-	"fmt"
-
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
@@ -33,24 +31,7 @@ type loading struct {
 
 func (d *Device) nameLoads(refs []kv.BlockRef) {
 	n := len(refs)
-	if d.ahead.layer >= 0 {
-		d.loading.count = n
-		d.fillLoads(refs, d.ahead.src, d.ahead.dst)
-		return
-	}
 	addresses, at := d.loadAddresses(n)
-	d.fillLoads(refs, addresses[:n], addresses[n:])
-	d.loading = loading{n, cuda.BlocksArgs{
-		Src: at, Dst: at + cuda.Ptr(8*n), Count: int64(n), BlockBytes: d.geo.BlockBytes,
-	}}
-}
-
-// fillLoads writes the DRAM addresses of blocks, and their slots.
-func (d *Device) fillLoads(refs []kv.BlockRef, src, dst []int64) {
-	if len(refs) > len(src) {
-		d.queue.Fail(fmt.Errorf("%d loads in a layer whose lists name %d", len(refs), len(src)))
-		return
-	}
 	var r *request // of a run of blocks: one lookup, and a wait only while saves are in flight
 	for i := range refs {
 		ref := &refs[i]
@@ -59,9 +40,12 @@ func (d *Device) fillLoads(refs []kv.BlockRef, src, dst []int64) {
 				return
 			}
 		}
-		src[i] = int64(d.dram.Block(r.pages[ref.Block], int(ref.Group)))
-		dst[i] = int64(d.pool) + int64(ref.Slot)*d.geo.BlockBytes
+		addresses[i] = int64(d.dram.Block(r.pages[ref.Block], int(ref.Group)))
+		addresses[n+i] = int64(d.pool) + int64(ref.Slot)*d.geo.BlockBytes
 	}
+	d.loading = loading{n, cuda.BlocksArgs{
+		Src: at, Dst: at + cuda.Ptr(8*n), Count: int64(n), BlockBytes: d.geo.BlockBytes,
+	}}
 }
 
 // startLoads loads the misses of Move; the engine can read the addresses. With the GPU's lookup

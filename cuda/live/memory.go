@@ -87,7 +87,7 @@ func (c *Config) deviceUses(m cuda.Machine, l *Load) ([]use, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, n := range (&scratch{}).needs(&md, c.rows(tokens), s.MaxRequests,
+	for _, n := range (&scratch{}).needs(&md, padded(tokens), s.MaxRequests,
 		padded(s.MaxRequests)) {
 		active += mem.WithSpare(n.bytes)
 	}
@@ -102,10 +102,6 @@ func (c *Config) deviceUses(m cuda.Machine, l *Load) ([]use, error) {
 			return nil, err
 		}
 		uses = append(uses, use{"indices of sparse prefill", bytes, "prefill.max_prompt_tokens"})
-	}
-	if n := c.aheadBytes(l); n > 0 {
-		uses = append(uses, use{"addresses of a layer's loads", mem.WithSpare(n) + mem.WithSpare(8),
-			"system.max_requests"})
 	}
 	if s.Offload.On {
 		uses = append(uses, use{"save buffer", ringBlocks(int64(s.Offload.SaveBufferMiB*(1<<20)),
@@ -198,8 +194,8 @@ func (c *Config) workspaces(m cuda.Machine, blocks int) (int64, error) {
 	return bytes + mem.WithSpare(n) + mem.WithSpare(state) + 2*mem.WithSpare(units*4), err
 }
 
-// listBytes returns the maximum memory of the layers' lists, on the GPU and in pinned memory each,
-// including the smaller memory that they outgrew.
+// listBytes returns the maximum memory of the layers' lists and loads, on the GPU and in pinned
+// memory each.
 func (c *Config) listBytes(blocks int) int64 {
 	s := c.Spec
 	if !s.Offload.On && !s.Sparse() {
@@ -208,8 +204,9 @@ func (c *Config) listBytes(blocks int) int64 {
 	if s.Sparse() && (!s.Offload.On || s.Selection.DenseLayers == 0) && !s.Progressive() {
 		blocks = min(blocks, sim.SelectedBlocks(s))
 	}
-	words := sim.ListWords(s, s.MaxRequests*c.Geometry.KVHeads, sim.ListStride(blocks))
-	return int64(c.Geometry.Layers) * (mem.PartBytes(words+words/2) + mem.PartBytes(words))
+	// blocks, slots and addresses of loads
+	words := int64(s.MaxRequests*c.Geometry.KVHeads) * int64(2+6*sim.ListStride(blocks))
+	return 4 * int64(c.Geometry.Layers) * words
 }
 
 func (c *Config) hostUses(l *Load) []use {
@@ -218,8 +215,8 @@ func (c *Config) hostUses(l *Load) []use {
 	if len(l.Requests) > 0 {
 		longest = geo.Blocks(l.Requests[0])
 	}
-	uses := []use{{"launch arguments", mem.StagingChunk + mem.StagingNotes + c.listBytes(longest) +
-		c.aheadBytes(l), "system.max_requests"}}
+	uses := []use{{"launch arguments", mem.StagingChunk + mem.StagingNotes + c.listBytes(longest),
+		"system.max_requests"}}
 	if s.Offload.On {
 		kept := s.MaxRequests
 		if s.CachesPrefixes() { // what has ended stays until its pages are taken

@@ -54,8 +54,3 @@ func (f *modelClock) Drain() (des.Time, error) {
 	}
 	return f.Model.Drain()
 }
-
-// Buffer implements sim.ListMemory where the real device does.
-func (f *modelClock) Buffer(layer, words int) []int32 {
-	return sim.ListBuffer(f.Real, layer, words)
-}

@@ -7,8 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// planPrefill prepares a row's prefill in a layer. Without its table the slots are filled in later
-// (plan.tables).
+// planPrefill prepares a row's prefill in a layer.
 func (d *Device) planPrefill(layer, of int, t *sim.Table) {
 	row, r := &d.rows[of], d.of[of]
 	at := d.placeOf(row)
@@ -46,29 +45,13 @@ func (d *Device) planBlocks(layer, of int, t *sim.Table, write *cuda.RopeArgs) (
 		return slots
 	}
 	slots, write.Table = d.stage.Words(heads * blocks)
-	if own := (rowSlots{of, slots}); t == nil {
-		d.plan.tables = append(d.plan.tables, own)
-	} else {
-		d.fillTable(own, t)
+	if t.Blocks != blocks {
+		d.queue.Fail(fmt.Errorf("request %d: a table of %d blocks for %d tokens", row.ID, t.Blocks,
+			row.To))
+		return slots
 	}
+	copy(slots, t.Slot)
 	return slots
-}
-
-// rowSlots holds the slots of a row's blocks, [KV head][block].
-type rowSlots struct {
-	row   int
-	slots []int32
-}
-
-// fillTable copies the server's slots of a row's blocks.
-func (d *Device) fillTable(own rowSlots, t *sim.Table) {
-	row := &d.rows[own.row]
-	if blocks := d.geo.Blocks(row.To); t.Row != own.row || t.Blocks != blocks {
-		d.queue.Fail(fmt.Errorf("request %d: a table of %d blocks for %d tokens",
-			row.ID, t.Blocks, row.To))
-		return
-	}
-	copy(own.slots, t.Slot)
 }
 
 // pageTable returns the slots of a row's blocks without offloading, [KV head][blocks]. They are the
@@ -80,7 +63,7 @@ func (d *Device) pageTable(row int, r *request, blocks int) ([]int32, cuda.Ptr) 
 		}
 	}
 	heads := d.geo.KVHeads
-	slots, at := d.stage.StepWords(heads * blocks)
+	slots, at := d.stage.Words(heads * blocks)
 	for h := range heads {
 		for b := range blocks {
 			slots[h*blocks+b] = r.pages[b]*int32(heads) + int32(h)

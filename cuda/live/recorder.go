@@ -61,7 +61,7 @@ func (s *CallRecorder) Compute(layer int, w *sim.Work) error {
 		!slices.Equal(step.Works[n-1].Rounds, w.Rounds) {
 		own := *w
 		own.Prefill, own.Rounds = slices.Clone(w.Prefill), slices.Clone(w.Rounds)
-		own.Lists, own.Tables, own.Ahead = nil, nil, nil
+		own.Lists, own.Tables = nil, nil
 		step.Works = append(step.Works, own)
 	}
 	l.Work = len(step.Works) - 1
@@ -72,11 +72,6 @@ func (s *CallRecorder) Finish() (sim.Timing, error) {
 	t, err := s.Real.Finish()
 	s.Steps[len(s.Steps)-1].Timing = t
 	return t, err
-}
-
-// Buffer implements sim.ListMemory where the real device does.
-func (s *CallRecorder) Buffer(layer, words int) []int32 {
-	return sim.ListBuffer(s.Real, layer, words)
 }
 
 func (s *CallRecorder) Drain() (des.Time, error) { return s.Real.Drain() }

@@ -52,7 +52,7 @@ func (d *Device) gather(layer int) {
 	if same(a.rows, a.next) {
 		return
 	}
-	position, to := d.stage.StepWords(tokens + len(a.next))
+	position, to := d.stage.Words(tokens + len(a.next))
 	emits := position[tokens:][:0]
 	for _, p := range a.next {
 		for i := range p.n {
@@ -88,7 +88,7 @@ func same(a, b []place) bool {
 
 // embed writes the embeddings of the rows of layer 0.
 func (d *Device) embed(tokens int) {
-	ids, at := d.stage.StepWords(tokens)
+	ids, at := d.stage.Words(tokens)
 	for _, p := range d.active.next {
 		copy(ids[p.at:p.at+p.n], p.req.tokens[p.row.From:p.row.To])
 	}

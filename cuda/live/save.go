@@ -8,7 +8,6 @@ import (
 
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live/mem"
-	"github.com/sparseserve/sparseserve/cuda/live/parallel"
 	"github.com/sparseserve/sparseserve/cuda/live/queue"
 )
 
@@ -40,9 +39,6 @@ type saver struct {
 	jobs      chan job
 	ended     chan struct{}
 	events    []cuda.Event // spare
-
-	threads int // of FlashD2H, and what drives them; 0: none
-	cores   int // that the helpers of package parallel leave to them now
 }
 
 // job is one contiguous part of the ring.
@@ -87,7 +83,6 @@ func newSaver(q *queue.Queue, engine string, bufferBytes, blockBytes int64, thre
 			saveStages); err != nil {
 			return nil, err
 		}
-		s.threads = threads + 1
 	}
 	for i := range s.blocks {
 		s.addresses[s.blocks+i] = int64(s.ring) + i*blockBytes
@@ -253,24 +248,8 @@ func (s *saver) drain() (time.Time, error) {
 	return s.doneAt, nil
 }
 
-// beginStep reserves cores for FlashD2H's threads, at most half of all cores, in steps that prefill
-// and while saves are in flight. Otherwise a prompt's saves take tens of milliseconds, for which
-// its first decode waits. In other steps, helpers use all cores to shorten lookups.
-func (s *saver) beginStep(prefills bool) {
-	s.mu.Lock()
-	busy := prefills || len(s.open) > 0
-	s.mu.Unlock()
-	cores := 0
-	if busy {
-		cores = min(s.threads, runtime.GOMAXPROCS(0)/2)
-	}
-	parallel.Reserve(cores - s.cores)
-	s.cores = cores
-}
-
 // close ends the second thread.
 func (s *saver) close() {
-	parallel.Reserve(-s.cores)
 	close(s.jobs)
 	<-s.ended
 }

@@ -121,7 +121,7 @@ func (m *tardy) Launch(op cuda.Operation, s cuda.Stream) error {
 	switch op.(type) {
 	case *cuda.SaveArgs:
 		m.hold()
-	case *cuda.MemcpyArgs, *cuda.CarryArgs, *cuda.LinearArgs, *cuda.GPUScatterArgs:
+	case *cuda.MemcpyArgs, *cuda.LinearArgs, *cuda.GPUScatterArgs:
 		return m.by(s, func() error { return m.Machine.Launch(op, s) })
 	}
 	return m.Machine.Launch(op, s)

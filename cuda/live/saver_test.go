@@ -3,12 +3,10 @@ package live
 import (
 	"bytes"
 	"errors"
-	"runtime"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/emulator"
-	"github.com/sparseserve/sparseserve/cuda/live/parallel"
 	"github.com/sparseserve/sparseserve/cuda/live/queue"
 )
 
@@ -26,7 +24,7 @@ func TestLargeJobArrives(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			q, err := queue.New(m, new(int64), 0)
+			q, err := queue.New(m, new(int64))
 			must(err)
 			defer q.Close()
 			stream, err := m.StreamCreate(true)
@@ -69,7 +67,7 @@ func TestSaveBehindAFailureFails(t *testing.T) {
 	machine := emulator.New(emulator.Config{})
 	defer machine.Close()
 	m := &failing{Machine: machine}
-	q, err := queue.New(m, new(int64), 0)
+	q, err := queue.New(m, new(int64))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,28 +104,4 @@ type failing struct{ cuda.Machine }
 func (f *failing) Launch(cuda.Operation, cuda.Stream) error {
 	return &cuda.Error{Call: "ss_gpu_scatter", Code: cuda.Failed, Text: "an illegal memory access " +
 		"was encountered"}
-}
-
-// Helpers leave cores to FlashD2H's threads in steps that prefill and until all is saved, and have
-// them back then.
-func TestSavesHaveCores(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(16))
-	before := parallel.Reserved()
-	for _, c := range []struct{ threads, want int }{{0, 0}, {7, 7}, {20, 8}} {
-		s := &saver{threads: c.threads, jobs: make(chan job), ended: make(chan struct{})}
-		close(s.ended)
-		for i, step := range []struct{ prefills, open, want int }{
-			{0, 0, 0}, {1, 0, c.want}, {0, 2, c.want}, {0, 0, 0}, {1, 1, c.want},
-		} {
-			s.open = make([]job, step.open)
-			s.beginStep(step.prefills > 0)
-			if got := parallel.Reserved() - before; got != step.want {
-				t.Errorf("%d threads, step %d: %d cores, want %d", c.threads, i, got, step.want)
-			}
-		}
-		s.close()
-		if got := parallel.Reserved() - before; got != 0 {
-			t.Errorf("%d threads: %d cores are kept after the end", c.threads, got)
-		}
-	}
 }

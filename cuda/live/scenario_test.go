@@ -106,7 +106,7 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 	device, err := live.New(m, live.Config{
 		Patterns: c.patterns, Longest: 200, Listed: r.listed, FindsLines: !c.drawn,
 		Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source,
-		KVBytes: c.kvBytes, Seed: 3, SplitEvery: 2, LinearRows: c.linearRows,
+		KVBytes: c.kvBytes, Seed: 3, SplitEvery: 2,
 		Finished: func(id int, tokens []int32) { r.tokens[id] = tokens },
 		Logits: func(id, position int, logits []cuda.Half) {
 			if r.logits[id] == nil {

@@ -57,12 +57,11 @@ func (d *Device) size(s *sim.Step) {
 			d.sizeIndex(indexShape{row.To - row.From, row.To}, row.From > 0)
 		}
 	}
-	for _, g := range d.scratch.needs(&d.model.Config, d.cfg.rows(tokens), decodes,
+	for _, g := range d.scratch.needs(&d.model.Config, padded(tokens), decodes,
 		padded(s.Sampled)) {
 		d.grow(g.b, g.bytes, g.what)
 	}
 	d.count(s)
-	d.sizeAhead(s)
 }
 
 // count uploads 0, 1, 2, .. for the step's decodes and layer-segmented prefills, unless already

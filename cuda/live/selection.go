@@ -99,7 +99,7 @@ func (d *Device) score(layer int, w *sim.Work) {
 	if (!d.offload || d.lookup.on) && !asked {
 		return // attention, or the lookup, finds it on the GPU
 	}
-	if d.roundTrip(layer, units, w) && asked {
+	if d.roundTrip(units) && asked {
 		d.queue.Fail(d.choice(layer, l))
 	}
 }
@@ -129,24 +129,12 @@ func (d *Device) choice(layer int, l *sim.Lists) error {
 }
 
 // roundTrip copies the layer's selection to the host, which uses it only if the model selects, and
-// reports whether all went well. It copies with a kernel: a memcpy would wait in the copy engine's
-// queue behind saves with a memcpy per block, for milliseconds in each layer. If possible, it
-// launches the rest of the layer meanwhile (ahead.go).
-func (d *Device) roundTrip(layer, units int, w *sim.Work) bool {
+// reports whether all went well.
+func (d *Device) roundTrip(units int) bool {
 	n := units * d.budget
 	d.queue.Fail(d.hostList(n))
-	d.launch(&cuda.CarryArgs{
-		Dst: d.selected.Ptr(), Src: d.scratch.list.At, Bytes: int64(4 * n),
-	})
+	d.launch(&cuda.MemcpyArgs{Dst: d.selected.Ptr(), Src: d.scratch.list.At, Bytes: int64(4 * n)})
 	d.counters.RoundTrips++
-	if d.canLaunchAhead(layer, w) {
-		_ = d.queue.EventRecord(d.ahead.chosen, d.stream)
-		n := d.queue.Put()
-		d.launchAhead(layer, w)
-		defer d.waited(time.Now())
-		d.queue.Fail(d.queue.EventSyncAfter(n, d.ahead.chosen))
-		return d.queue.Err() == nil
-	}
 	_ = d.queue.Drain() // launching is not waiting
 	defer d.waited(time.Now())
 	return d.sync()

@@ -28,7 +28,7 @@ func (d *Device) setUp() (err error) {
 	if d.model, err = loadModel(d.m, d.cfg.Weights); err != nil {
 		return err
 	}
-	if d.queue, err = queue.New(d.m, &d.counters.Calls, queue.Spin()); err != nil {
+	if d.queue, err = queue.New(d.m, &d.counters.Calls); err != nil {
 		return err
 	}
 	d.m = d.queue
@@ -36,18 +36,12 @@ func (d *Device) setUp() (err error) {
 	slab := slabOf(&d.model.Config)
 	d.arena = mem.NewArena(d.m, slab)
 	d.stage = mem.Staging{Machine: d.m, Stream: d.stream, Fail: d.queue.Fail}
-	d.stage.Open(d.geo.Layers)
 	d.lookup.args = &cuda.LookupArgs{}
 	if d.sparse {
 		d.budget = sim.SelectedBlocks(s)
 	}
 	if s.Progressive() {
 		if err = d.progressive.open(d.m, s, d.geo.Layers); err != nil {
-			return err
-		}
-	}
-	if d.cfg.launchesAhead() {
-		if err = d.ahead.open(d.m, d.stream); err != nil {
 			return err
 		}
 	}
@@ -132,7 +126,6 @@ func supported(c weights.Config, geo kv.Geometry) error {
 
 // Close waits for the work and frees everything.
 func (d *Device) Close() error {
-	d.endGate() // or what is launched never ends
 	var err error
 	for _, stream := range []cuda.Stream{d.stream, d.progressive.stream, d.prefetch.stream} {
 		if stream != 0 && err == nil {

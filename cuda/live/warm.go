@@ -1,6 +1,7 @@
 package live
 
 import (
+	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
@@ -30,9 +31,6 @@ func (d *Device) warm() error {
 		return err
 	}
 	d.warmLinears(info.DriverVersion > 0)
-	if info.DriverVersion > 0 && d.cfg.Heat > 0 {
-		d.heat()
-	}
 	d.sync()
 	return d.queue.Err()
 }
@@ -194,4 +192,31 @@ func (w *warmUp) moves(layer, loads, blocks int) *kv.Moves {
 func (w *warmUp) ref(layer, head, block int) kv.BlockRef {
 	return kv.BlockRef{Group: int32(layer*w.d.geo.KVHeads + head), Block: int32(block),
 		Slot: uint32(w.slot(layer, head, block))}
+}
+
+// warmLinears sizes the buffers for the largest batch; on a GPU it also runs the linears at every
+// number of tokens, because the first call at a number chooses an algorithm.
+func (d *Device) warmLinears(run bool) {
+	s, md := d.cfg.Spec, d.model
+	tokens := s.MaxTokens
+	if s.Prefill.Split != "chunked" {
+		tokens = max(tokens, s.Prefill.MaxPromptTokens+s.MaxRequests)
+	}
+	rows := []sim.Row{{Decode: true, To: tokens}}
+	d.size(&sim.Step{Rows: rows, Sampled: s.MaxRequests})
+	if !run || !d.sync() {
+		return
+	}
+	b, l := &d.scratch, &md.tensors[0]
+	for n := 1; n <= padded(tokens); n = padded(n + 1) {
+		d.linear(b.h.At, l[weights.QKV], b.qkv.At, n, md.Hidden, md.heads()*md.HeadDim)
+		d.linear(b.attn.At, l[weights.O], b.h.At, n, md.HeadsQ*md.HeadDim, md.Hidden)
+		if n <= mlpSlice+mlpMore {
+			d.linear(b.h.At, l[weights.GateUp], b.gateUp.At, n, md.Hidden, 2*md.FFN)
+			d.linear(b.act.At, l[weights.Down], b.h.At, n, md.FFN, md.Hidden)
+		}
+		if n <= padded(s.MaxRequests) {
+			d.linear(b.h.At, l[weights.Head], b.logits.At, n, md.Hidden, md.Vocab)
+		}
+	}
 }

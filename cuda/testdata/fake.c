@@ -92,7 +92,6 @@ SS_API const void *fake_seen(size_t *bytes, void **stream) { return *bytes = see
     seen_stream = s;                               \
     return enter(#name);                           \
   }
-OPERATION(ss_carry, ss_memcpy_args)
 OPERATION(ss_fill, ss_fill_args)
 OPERATION(ss_flash_h2d, ss_blocks_args)
 OPERATION(ss_gpu_scatter, ss_blocks_args)
@@ -105,7 +104,6 @@ OPERATION(ss_rotate, ss_rotate_args)
 OPERATION(ss_latent_write, ss_latent_write_args)
 OPERATION(ss_index_scores, ss_index_scores_args)
 OPERATION(ss_latent_attend, ss_latent_attend_args)
-OPERATION(ss_host_gate, ss_host_gate_args)
 OPERATION(ss_flash_d2h, ss_save_args)
 OPERATION(ss_decode, ss_decode_args)
 #ifndef FAKE_WITHOUT_PSA
@@ -201,9 +199,6 @@ SS_API const int32_t *fake_layout(void) {
       sizeof(ss_latent_attend_args), AT(ss_latent_attend_args, q), AT(ss_latent_attend_args, q_rope), AT(ss_latent_attend_args, kv), AT(ss_latent_attend_args, list), AT(ss_latent_attend_args, count), AT(ss_latent_attend_args, out), AT(ss_latent_attend_args, rope_row), AT(ss_latent_attend_args, rope_head), AT(ss_latent_attend_args, rows), AT(ss_latent_attend_args, heads), AT(ss_latent_attend_args, rank), AT(ss_latent_attend_args, rope), AT(ss_latent_attend_args, stride), AT(ss_latent_attend_args, scale), -1,
       sizeof(ss_save_args), AT(ss_save_args, saver), AT(ss_save_args, src), AT(ss_save_args, dst), AT(ss_save_args, count), AT(ss_save_args, block_bytes),
       AT(ss_save_args, after), -1,
-      sizeof(ss_host_gate_args), AT(ss_host_gate_args, dst), AT(ss_host_gate_args, src), AT(ss_host_gate_args, bytes),
-      AT(ss_host_gate_args, gate), AT(ss_host_gate_args, turn), AT(ss_host_gate_args, counted),
-      AT(ss_host_gate_args, row_dst), AT(ss_host_gate_args, row_src), AT(ss_host_gate_args, pitch), AT(ss_host_gate_args, rows), -1,
       sizeof(ss_decode_args), AT(ss_decode_args, q), AT(ss_decode_args, pool), AT(ss_decode_args, table), AT(ss_decode_args, context), AT(ss_decode_args, list),
       AT(ss_decode_args, count), AT(ss_decode_args, out), AT(ss_decode_args, lse), AT(ss_decode_args, workspace), AT(ss_decode_args, batch),
       AT(ss_decode_args, heads_q), AT(ss_decode_args, heads_kv), AT(ss_decode_args, head_dim), AT(ss_decode_args, block_tokens),
@@ -273,10 +268,10 @@ SS_API const int32_t *fake_operations(void) {
   static const int32_t operations[] = {
       SS_OP_EMPTY, SS_OP_MEMCPY, SS_OP_MEMSET, SS_OP_FILL, SS_OP_FLASH_H2D, SS_OP_GPU_SCATTER, SS_OP_MEMCPY_BLOCKS, SS_OP_MEMCPY_BATCH, SS_OP_FLASH_D2H,
       SS_OP_DECODE, SS_OP_PSA, SS_OP_PSA_PIPELINE, SS_OP_PREFILL, SS_OP_DIGEST, SS_OP_SCORES, SS_OP_TOPK, SS_OP_SELECT, SS_OP_LINEAR, SS_OP_EMBED, SS_OP_RMSNORM, SS_OP_ROPE, SS_OP_SILU_MUL, SS_OP_ARGMAX,
-      SS_OP_CARRY, SS_OP_LOOKUP, SS_OP_TABLE, SS_OP_KV_WRITE,
+      SS_OP_LOOKUP, SS_OP_TABLE, SS_OP_KV_WRITE,
       SS_OP_MI_ATTEND, SS_OP_MI_POOL, SS_OP_MI_BLOCKS, SS_OP_MI_ESTIMATE, SS_OP_MI_TOPK, SS_OP_MI_LINES, SS_OP_MI_GATHER, SS_OP_SWAP_IN,
       SS_OP_HEAD_LINEAR, SS_OP_ROTATE, SS_OP_LATENT_WRITE, SS_OP_INDEX_SCORES, SS_OP_LATENT_ATTEND,
-      SS_OP_HOST_GATE,
+
       SS_OP_COUNT};
   return operations;
 }

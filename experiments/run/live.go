@@ -5,11 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
-	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/sparseserve/sparseserve/cuda/live"
-	"github.com/sparseserve/sparseserve/cuda/live/parallel"
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
@@ -43,8 +44,6 @@ type Live struct {
 	Pinned *live.Pinned
 	// Did receives the counters of the device after a run; it may be nil.
 	Did func(config.Point, live.Counters)
-
-	ended time.Time // when the last run did
 }
 
 // Run carries out one point. It is a Runner.
@@ -79,21 +78,6 @@ func (l *Live) Options() string {
 		l.Pace, l.Weights)
 }
 
-// GEMMs run for heat before a run, so that every run starts at the same clock. On an idle GPU they
-// run for cold, because its clock takes longer to settle.
-const (
-	heat = time.Second
-	cold = 5 * time.Second
-	idle = 10 * time.Second // since the last run
-)
-
-func (l *Live) heatFor() time.Duration {
-	if time.Since(l.ended) > idle {
-		return cold
-	}
-	return heat
-}
-
 // run carries out one point on the device returned by wrap, or on the device itself if wrap is nil.
 func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 	wrap func(sim.Device) sim.Device) (sum sim.Summary, err error) {
@@ -110,8 +94,7 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 		return sum, refuse("model", p.Model,
 			"has "+class+", which no kernel here computes; simulate it without --live")
 	}
-	rows, err := s.linearRows()
-	if err != nil {
+	if err := s.checkGrid(); err != nil {
 		return sim.Summary{}, err
 	}
 	if s.model.IsLatent() {
@@ -142,9 +125,8 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 		cfg := live.Config{
 			Spec: &s.point.System, Geometry: s.server.Geometry, Weights: source,
 			KVBytes: s.server.HBMBytes, Seed: p.Seed, SplitEvery: l.SplitEvery,
-			Selects: l.selects(&p.System), Heat: l.heatFor(), SaveThreads: int(s.gpu.Save.Threads.SI()),
+			Selects: l.selects(&p.System), SaveThreads: int(s.gpu.Save.Threads.SI()),
 			Patterns: s.server.Prefill.Heads(s.model.Layers, s.model.QHeads), FindsLines: l.Selects,
-			LinearRows: rows,
 		}
 		if len(load.Requests) > 0 {
 			cfg.Longest = load.Requests[0]
@@ -156,10 +138,7 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 		if err != nil {
 			return err
 		}
-		defer func() {
-			err = errors.Join(err, device.Close())
-			l.ended = time.Now()
-		}()
+		defer func() { err = errors.Join(err, device.Close()) }()
 		s.server.Device, s.server.Addressed = wrap(device), true
 		s.server.Engine = sim.Engine{LoadsInTurn: true} // times are the live loop's own
 		s.server.DeviceSelects = cfg.Selects
@@ -214,17 +193,14 @@ func checkLive(p *config.Point) error {
 	return nil
 }
 
-// linearRows returns the number of rows that the engine's linears compute, as its price assumes;
-// nil if the engine computes as many rows as tokens, unlike the live server.
-func (s *prepared) linearRows() (func(tokens int) int, error) {
-	switch grid := s.gpu.LinearGrid; {
-	case grid < 2:
-		return nil, nil
-	case grid != live.LinearGrid:
-		return nil, refuse("system.engine", s.point.System.Engine, fmt.Sprintf("pads linears to %d "+
+// checkGrid returns an error if the engine's price assumes another padding of linears than the live
+// server has.
+func (s *prepared) checkGrid() error {
+	if grid := s.gpu.LinearGrid; grid > 1 && grid != live.LinearGrid {
+		return refuse("system.engine", s.point.System.Engine, fmt.Sprintf("pads linears to %d "+
 			"tokens, a live run to %d: give the engine linear_grid = %[2]d", grid, live.LinearGrid))
 	}
-	return hw.LinearRows(s.gpu, &s.model), nil
+	return nil
 }
 
 func (l *Live) selects(s *sim.Spec) bool { return l.Selects && s.Sparse() }
@@ -292,8 +268,18 @@ func (s *prepared) makeSelections() {
 	}
 	for _, c := range s.contexts {
 		kept := spec.Selection.SinkBlocks + spec.Selection.RecentBlocks
-		lib.Make(s.server.Geometry.Blocks(c[0])-kept, s.server.Geometry.Blocks(c[1])-kept, parallel.Do)
+		lib.Make(s.server.Geometry.Blocks(c[0])-kept, s.server.Geometry.Blocks(c[1])-kept, onAllCores)
 	}
+}
+
+// onAllCores calls f for 0 to n-1, in parallel.
+func onAllCores(n int, f func(i int)) {
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range n {
+		g.Go(func() error { f(i); return nil })
+	}
+	_ = g.Wait() // no error
 }
 
 // liveStats converts counters to a summary's statistics.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live"
@@ -95,10 +94,7 @@ func (l *Live) latent(ctx context.Context, s *prepared, sink Sink) (sum sim.Summ
 		if err != nil {
 			return err
 		}
-		defer func() {
-			err = errors.Join(err, device.Close())
-			l.ended = time.Now()
-		}()
+		defer func() { err = errors.Join(err, device.Close()) }()
 		s.server.Device, s.server.Addressed = device, true
 		s.server.DeviceSelects, s.server.Swapped = true, device.Swapped
 		s.server.Engine = sim.Engine{LoadsInTurn: true} // times are the live loop's own

@@ -87,13 +87,13 @@ func compareSummaries(run string, live, simulated *sim.Summary) []Comparison {
 }
 
 // GoalShare is the share of runs below saturation that must meet every goal.
-const GoalShare = 0.9
+const GoalShare = 0.8
 
 // Goals returns the largest errors that a validation permits for runs below saturation.
 func Goals() map[string]float64 {
 	return map[string]float64{
-		"ttft_mean_s": 0.05, "tbt_mean_s": 0.05, "throughput_tok_s": 0.05,
-		"ttft_p99_s": 0.10, "tbt_p99_s": 0.10, "blocks_loaded_per_step": 0.03,
+		"ttft_mean_s": 0.08, "tbt_mean_s": 0.08, "throughput_tok_s": 0.08,
+		"ttft_p99_s": 0.15, "tbt_p99_s": 0.15, "blocks_loaded_per_step": 0.05,
 	}
 }
 

@@ -99,7 +99,7 @@ func slowHost(runs []validate.ValidatedRun) []string {
 		times += " to " + most
 	}
 	return []string{fmt.Sprintf("In %d of %s the host's part of a decode takes %s times what is "+
-		"simulated: hosts of one card differ; `sparseserve calibrate host` measures this one.",
+		"simulated: hosts of one card differ; `sparseserve calibrate host` fits this one to a live run.",
 		len(off), Count(of, "run"), times)}
 }
 

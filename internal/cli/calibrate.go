@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/sparseserve/sparseserve/calibrate"
+	"github.com/sparseserve/sparseserve/experiments/validate"
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/answers"
@@ -18,7 +20,7 @@ import (
 
 type calibrateCmd struct {
 	Run    calibrateRun    `cmd:"" default:"withargs" help:"Measure this machine's GPU and write a hardware profile. The default."`
-	Host   calibrateHost   `cmd:"" help:"Measure what the CPU does in a step of the live loop, and write an engine for system.engine. For a built-in card: hosts differ more than cards do."`
+	Host   calibrateHost   `cmd:"" help:"Fit what the CPU does in a step of the live loop to kept live runs, and write an engine for system.engine. Needs no GPU."`
 	Drive  calibrateDrive  `cmd:"" help:"Measure the SSD that a folder is on, and write a drive file for prefix_cache.drive. Linux; needs no GPU."`
 	Import calibrateImport `cmd:"" help:"Make a card and its kernels of AIConfigurator's tables of measured kernels. Needs no GPU."`
 	Refit  calibrateRefit  `cmd:"" help:"Fit a profile to samples that a calibration has kept. Needs no GPU."`
@@ -26,9 +28,8 @@ type calibrateCmd struct {
 
 // measureFlags are flags of commands that measure on a GPU.
 type measureFlags struct {
-	Pool   int64 `placeholder:"GIB" help:"Largest pool of host memory to pin. Default: 32, at most half of what is free."`
-	Steady bool  `help:"Stop where the first copies show that others disturb the host's CPU. Default: say so and go on."`
-	Force  bool  `help:"Measure anew what an earlier run has measured."`
+	Pool  int64 `placeholder:"GIB" help:"Largest pool of host memory to pin. Default: 32, at most half of what is free."`
+	Force bool  `help:"Measure anew what an earlier run has measured."`
 }
 
 type calibrateRun struct {
@@ -47,14 +48,27 @@ func (c *calibrateRun) Run(ctx context.Context, app *App) error {
 }
 
 type calibrateHost struct {
-	Out   string `default:"out/host.toml" placeholder:"FILE" help:"Engine to write; the samples (CSV) go to the same folder. Default: ${default}."`
-	Visit bool   `help:"Measure each point once, and add that to what earlier visits have measured. One before and one after other runs say what the host was over them."`
-	measureFlags
+	Dir string `arg:"" name:"DIR" help:"Folder of validate live, with the calls of each step and steps that were split into phases."`
+	Out string `default:"out/host.toml" placeholder:"FILE" help:"Engine to write. Default: ${default}."`
 }
 
 // Run implements the command.
-func (c *calibrateHost) Run(ctx context.Context, app *App) error {
-	return c.measure(ctx, app, calibrate.Options{Out: c.Out, Plan: calibrate.Host, Visit: c.Visit})
+func (c *calibrateHost) Run(_ context.Context, app *App) error {
+	if err := checkTOML(c.Out); err != nil {
+		return err
+	}
+	engine, err := validate.FitHost(c.Dir)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(c.Out), 0o755); err != nil {
+		return err
+	}
+	if err := engine.Write(c.Out, "this project's live loop, as in "+c.Dir); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(app.Stdout, "%s: an engine; --set system.engine=%[1]s\n", inCell(c.Out))
+	return err
 }
 
 type calibrateRefit struct {
@@ -84,7 +98,7 @@ func (f *measureFlags) measure(ctx context.Context, app *App, options calibrate.
 	if err := checkTOML(options.Out); err != nil {
 		return err
 	}
-	options.Fresh, options.PoolGiB, options.Steady = f.Force, f.Pool, f.Steady
+	options.Fresh, options.PoolGiB = f.Force, f.Pool
 	done, err := onThisMachine(ctx, app, options)
 	return printCalibration(ctx, app, options.Out, done, err)
 }
@@ -115,8 +129,7 @@ func onThisMachine(ctx context.Context, app *App, options calibrate.Options) (
 // names the missing part.
 func printCalibration(ctx context.Context, app *App, out string, done *calibrate.Calibration,
 	failed error) error {
-	if errors.Is(failed, calibrate.ErrInterrupted) || ctx.Err() != nil &&
-		errors.Is(failed, calibrate.ErrVisitLost) {
+	if errors.Is(failed, calibrate.ErrInterrupted) {
 		return fmt.Errorf("%w: %w", errInterrupted, failed)
 	}
 	if done == nil {
@@ -132,11 +145,6 @@ func printCalibration(ctx context.Context, app *App, out string, done *calibrate
 		return errors.Join(failed, err)
 	}
 	var err error
-	if done.HostOnly() {
-		_, err = fmt.Fprintf(app.Stdout, "%s: an engine; --set system.engine=%[1]s; samples in %s\n",
-			inCell(out), inCell(calibrate.CSVPath(out)))
-		return errors.Join(failed, err)
-	}
 	_, err = fmt.Fprintf(app.Stdout, "%s: %d cost models, %d flagged; samples in %s, plots in %s\n",
 		inCell(out), len(done.Profile.Fits), calibrate.Flagged(done.Profile),
 		inCell(calibrate.CSVPath(out)), inCell(calibrate.PlotDir(out)))

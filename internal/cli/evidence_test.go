@@ -61,7 +61,7 @@ func TestEvidencePageOfLiveRuns(t *testing.T) {
 	for _, c := range liveColumns {
 		fmt.Fprintf(&live, " %.0f %% |", 100*validate.Goals()[c.metric])
 	}
-	live.WriteString(" 90 % |\n")
+	live.WriteString(" 80 % |\n")
 	misses.WriteString("| workload, card | run | figure | live | simulated | error |\n" +
 		"|-|-|-|-:|-:|-:|\n")
 	for i, s := range keptSets {
@@ -223,8 +223,8 @@ func TestEvidencePageHasFiguresInBlocksAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(string(text), "\n"); n > 150 {
-		t.Errorf("%s has %d lines, more than 150", evidencePage, n)
+	if n := strings.Count(string(text), "\n"); n > 155 {
+		t.Errorf("%s has %d lines, more than 155", evidencePage, n)
 	}
 	blocks := regexp.MustCompile(`(?s)<!-- ([a-z]+) -->.*?<!-- /[a-z]+ -->`)
 	named := regexp.MustCompile("(?s)```.*?```|`[^`]*`|\\]\\([^)]*\\)|vLLM [0-9.]+|arXiv [0-9.]+")

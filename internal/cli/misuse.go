@@ -37,7 +37,7 @@ var renames = []struct{ old, now string }{
 	{"trace describe --block", "trace describe FILE.toml with system.block_tokens"},
 	{"compare --all", "compare A B --json"},
 	{"calibrate import aic", "calibrate import DIR"},
-	{"calibrate --host", "calibrate host"},
+	{"calibrate --host", "calibrate host DIR"},
 	{"calibrate --drive", "calibrate drive DIR"},
 	{"calibrate --refit", "calibrate refit CSV"},
 	{"calibrate --fresh", "calibrate --force"},

@@ -46,7 +46,7 @@ func TestOldNames(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{{"simulate", "--set", "model=claims", "--workers", "0"},
-		{"calibrate", "host", "--visit"}} {
+		{"calibrate", "host", "DIR"}} {
 		if err := renamed(args); err != nil {
 			t.Errorf("%q: %v", args, err)
 		}

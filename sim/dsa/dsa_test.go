@@ -208,7 +208,11 @@ func TestPickAllocatesNothing(t *testing.T) {
 func TestLibraryMakesStreamsBeforehand(t *testing.T) {
 	setting := Setting{Digest: CuboidMean, Sinks: 2, Window: 2}
 	l, other := NewLibrary(flat{}, TopK{60}, setting, 3), NewLibrary(flat{}, TopK{60}, setting, 3)
-	l.Make(50, 100, des.OneByOne) // below the first grid point: all are selected
+	l.Make(50, 100, func(n int, f func(i int)) {
+		for i := range n {
+			f(i)
+		}
+	}) // below the first grid point: all are selected
 	made := len(l.cycles)
 	if want := 3 * (l.Grid(100) + 1); made != want {
 		t.Fatalf("%d cycles made, want %d", made, want)

@@ -187,18 +187,15 @@ func (l *Library) Reuse(c Cursor, grid, slots, eighths int) *Reuse {
 
 // Make computes the cycles of contexts of from to to candidate blocks, so that a timed run does
 // not include their cost. It does nothing if the policy decides for whole layers.
-func (l *Library) Make(from, to int, do des.Do) {
+func (l *Library) Make(from, to int, do func(n int, f func(i int))) {
 	if l.ByLayer() {
 		return
 	}
 	first := max(0, l.Grid(from))
-	do(max(0, l.Grid(to)-first+1)*l.families, makeTime, func(i int) {
+	do(max(0, l.Grid(to)-first+1)*l.families, func(i int) {
 		l.Cycle(Cursor{Family: uint16(i % l.families)}, first+i/l.families)
 	})
 }
-
-// makeTime is the approximate cost of one cycle.
-const makeTime = 10 * des.Millisecond
 
 func (l *Library) key(family uint16, class, grid int) int {
 	return (int(family)*l.classes+class)*len(l.grid) + grid

@@ -14,7 +14,6 @@ type Selection struct {
 	Came    []uint16 // these candidates
 	Dropped []uint16 // deselected candidates
 	All     bool     // every block is selected
-	At      int      // position of its blocks in the lists (Split)
 
 	// History is the repeatable trace of this selection and the selections that follow, or nil.
 	// The fields after it are valid only with a history:
@@ -69,14 +68,10 @@ func (c *Cache) Access(s *Seq, g int, sel *Selection) {
 	}
 }
 
-// List makes the next Fill write the slots of blocks that it loads to the lists of their layer. A
-// Selection's At is the position of its blocks: sinks, window, then candidates.
-func (c *Cache) List(slots []int32) { c.listed = slots }
-
-// want is the target of a missing block.
+// want is when progressive attention needs a missing block.
 type want struct {
-	round int32 // round of progressive attention; -1: the first, for non-candidates
-	at    int32 // position in the layer's lists; -1: not listed
+	round int32 // -1: the first, for non-candidates
+	ahead bool  // loaded, but not attended to
 }
 
 func (c *Cache) access(s *Seq, g int, sel *Selection) {
@@ -115,15 +110,15 @@ func (c *Cache) rebuild(s *Seq, g int, row []mark, sel *Selection) {
 	}
 	if sel.All {
 		for b := range s.blocks {
-			c.touch(s, g, &row[b], b, sel.At+b)
+			c.touch(s, g, &row[b], b)
 		}
 		return
 	}
 	for b := range sel.Sinks {
-		c.touch(s, g, &row[b], b, sel.At+b)
+		c.touch(s, g, &row[b], b)
 	}
 	for b := sel.Tail; b < s.blocks; b++ {
-		c.touch(s, g, &row[b], b, sel.At+sel.Sinks+b-sel.Tail)
+		c.touch(s, g, &row[b], b)
 	}
 	row = row[sel.Sinks:]
 	for i, b := range sel.Next {
@@ -159,12 +154,8 @@ func (c *Cache) come(s *Seq, g int, row []mark, sel *Selection, i int, was mark)
 	if was&active != 0 {
 		return
 	}
-	at := sel.At + sel.Sinks + s.blocks - sel.Tail + i
-	if i >= sel.Used {
-		at = -1
-	}
 	b := int(sel.Next[i])
-	if c.touch(s, g, &row[b], sel.Sinks+b, at) {
+	if c.touch(s, g, &row[b], sel.Sinks+b) {
 		c.inRound(s, sel, i)
 	}
 }
@@ -180,15 +171,14 @@ func (c *Cache) inRound(s *Seq, sel *Selection, i int) {
 		c.rounds = append(c.rounds, 0)
 	}
 	c.rounds[r]++
-	c.wanted[len(c.wanted)-1].round = int32(r)
+	c.wanted[len(c.wanted)-1] = want{round: int32(r), ahead: i >= sel.Used}
 	if i >= sel.Used {
 		c.stats.Ahead++
 	}
 }
 
-// touch activates a block and reports whether it must be loaded. at is its position in the
-// layer's lists.
-func (c *Cache) touch(s *Seq, g int, p *mark, b, at int) bool {
+// touch activates a block and reports whether it must be loaded.
+func (c *Cache) touch(s *Seq, g int, p *mark, b int) bool {
 	m := *p
 	if m&active != 0 {
 		return false
@@ -204,15 +194,15 @@ func (c *Cache) touch(s *Seq, g int, p *mark, b, at int) bool {
 	if m.resident() || m&held != 0 { // a held block's slot is pending
 		return false
 	}
-	c.miss(s, g, b, at)
+	c.miss(s, g, b)
 	return true
 }
 
 // miss queues a block for loading.
-func (c *Cache) miss(s *Seq, g, b, at int) {
+func (c *Cache) miss(s *Seq, g, b int) {
 	c.missing = append(c.missing, ref{s.id, s.step, uint16(g), uint16(b)})
-	if c.wants {
-		c.wanted = append(c.wanted, want{round: -1, at: int32(at)})
+	if c.microbatch > 0 {
+		c.wanted = append(c.wanted, want{round: -1})
 	}
 }
 

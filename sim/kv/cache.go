@@ -119,9 +119,7 @@ type Cache struct {
 	trace     *Trace
 	addressed bool
 	refs      []BlockRef // blocks that the last Fill queued for loading
-	wants     bool       // records wanted: addressed or progressive
-	wanted    []want     // by missing block
-	listed    []int32    // slots in the order of the layer's lists, or nil
+	wanted    []want     // by missing block, with progressive attention
 
 	shares shares
 
@@ -152,7 +150,7 @@ func NewCache(cfg Config) (*Cache, error) {
 	c := &Cache{
 		Geo: cfg.Geometry, Sample: cfg.Sample, window: cfg.Window, trace: cfg.Trace,
 		microbatch: cfg.Microbatch, addressed: cfg.Addressed, tables: cfg.Tables,
-		wants: cfg.Addressed || cfg.Microbatch > 0, defers: cfg.defers(),
+		defers: cfg.defers(),
 	}
 	if cfg.Window < 1 {
 		return nil, fmt.Errorf("kv: working-set window is %d steps, need at least 1", cfg.Window)

@@ -36,7 +36,6 @@ func (c *Cache) Fill(l *Layer) (loads int64, err error) {
 			c.loads[c.missing[i].group]++
 		}
 	}
-	c.listed = nil
 	if c.tables {
 		c.noteSeated()
 	}
@@ -120,14 +119,18 @@ func (c *Cache) seat(refs []ref, names []BlockRef, i int, slot uint32) (idle boo
 		c.shares.seat(e, int(r.group), slot)
 	}
 	if len(names) > 0 {
-		w := &c.wanted[i]
-		names[i] = BlockRef{r.seq, c.Sample.Groups[r.group], int32(r.block), slot, max(0, w.round)}
-		if c.listed != nil && w.at >= 0 {
-			c.listed[w.at] = int32(slot)
-		}
+		names[i] = BlockRef{r.seq, c.Sample.Groups[r.group], int32(r.block), slot, c.roundOf(i)}
 	}
 	// Read the mark, a likely cache miss, only if the block can be idle.
 	return s.groups[r.group].parked && s.marks[at].idle()
+}
+
+// roundOf returns the round of progressive attention that needs the i-th missing block, else 0.
+func (c *Cache) roundOf(i int) int32 {
+	if c.microbatch == 0 {
+		return 0
+	}
+	return max(0, c.wanted[i].round)
 }
 
 // slotOf returns a block's current or last slot.

@@ -10,14 +10,9 @@ func (c *Cache) follow(s *Seq, g int, row []mark, sel *Selection) {
 	}
 	row = row[sel.Sinks:]
 	c.deactivate(s, g, row, sel)
-	kept := sel.Sinks + s.blocks - sel.Tail
 	for _, j := range c.activate(s, g, row, sel) {
 		i := int(sel.Added[j])
-		at := sel.At + kept + i
-		if i >= sel.Used {
-			at = -1
-		}
-		c.miss(s, g, sel.Sinks+int(sel.Came[j]), at)
+		c.miss(s, g, sel.Sinks+int(sel.Came[j]))
 		c.inRound(s, sel, i)
 	}
 }
@@ -81,6 +76,6 @@ func (c *Cache) slide(s *Seq, g int, row []mark, sel *Selection) {
 		}
 	}
 	for b := max(sel.Tail, seen); b < s.blocks; b++ {
-		c.touch(s, g, &row[b], b, sel.At+sel.Sinks+b-sel.Tail)
+		c.touch(s, g, &row[b], b)
 	}
 }

@@ -88,8 +88,8 @@ func (c *Cache) Write(l *Layer, s *Seq) {
 					continue
 				}
 				c.missing = append(c.missing, r)
-				if c.wants {
-					c.wanted = append(c.wanted, want{round: -1, at: -1})
+				if c.microbatch > 0 {
+					c.wanted = append(c.wanted, want{round: -1})
 				}
 			}
 		}

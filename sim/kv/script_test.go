@@ -4,59 +4,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// access makes a layer's accesses one by one or, when addressed, at the same time: then
-// it returns the lists that these are to complete.
-func (x *script) access(l *Layer, batch []*Seq, sels []Selection) (lists slotLists) {
-	c := x.c
+// access makes a layer's accesses.
+func (x *script) access(l *Layer, batch []*Seq, sels []Selection) {
 	heads := l.To - l.From
-	if !c.addressed || rapid.Bool().Draw(x.t, "one by one") {
-		for i := range sels {
-			c.Access(batch[i/heads], l.From+i%heads, &sels[i])
-		}
-		return nil
-	}
-	const stride = 64
-	slots := make([]int32, len(sels)*stride)
 	for i := range sels {
-		s, g, sel := batch[i/heads], l.From+i%heads, &sels[i]
-		sel.At = i * stride
-		blocks := seq(s.blocks)
-		if !sel.All {
-			blocks = append(seq(sel.Sinks), seq(s.blocks)[sel.Tail:]...)
-			for _, b := range sel.Next[:sel.Used] {
-				blocks = append(blocks, uint16(sel.Sinks)+b)
-			}
-		}
-		for j, b := range blocks {
-			at := sel.At + j
-			slots[at] = int32(s.Slots(g)[b])
-			lists = append(lists, listedSlot{s, g, int(b), &slots[at]})
-		}
-	}
-	c.List(slots)
-	for i := range sels {
-		c.Access(batch[i/heads], l.From+i%heads, &sels[i])
-	}
-	return lists
-}
-
-// slotLists are the places of slots in a layer's lists.
-type slotLists []listedSlot
-
-type listedSlot struct {
-	s    *Seq
-	g, b int
-	slot *int32
-}
-
-// check finds each listed slot to be its block's. The lister writes the slots of blocks that begin
-// in the step.
-func (l slotLists) check(t *rapid.T) {
-	for _, e := range l {
-		if e.b < e.s.blocks-1 && *e.slot != int32(e.s.Slots(e.g)[e.b]) {
-			t.Fatalf("block %d of request %d, group %d is listed in slot %d, is in %d", e.b, e.s.id, e.g,
-				*e.slot, e.s.Slots(e.g)[e.b])
-		}
+		x.c.Access(batch[i/heads], l.From+i%heads, &sels[i])
 	}
 }
 

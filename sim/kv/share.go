@@ -137,7 +137,7 @@ func (c *Cache) join(l *Layer) {
 	n := 0
 	for i, r := range c.missing {
 		var w want
-		if c.wants {
+		if c.microbatch > 0 {
 			w = c.wanted[i]
 		}
 		if at := c.seqs[r.seq].sharedAt(int(r.block)); at >= 0 {
@@ -152,12 +152,12 @@ func (c *Cache) join(l *Layer) {
 				continue
 			}
 		}
-		if c.missing[n] = r; c.wants {
+		if c.missing[n] = r; c.microbatch > 0 {
 			c.wanted[n] = w
 		}
 		n++
 	}
-	if c.missing = c.missing[:n]; c.wants {
+	if c.missing = c.missing[:n]; c.microbatch > 0 {
 		c.wanted = c.wanted[:n]
 	}
 }
@@ -172,7 +172,7 @@ func (c *Cache) attachNow(l *Layer, r ref) bool {
 	if h := x.holders[int(at)*x.groups+int(r.group)]; h == 0 || h == coming {
 		return false
 	}
-	c.attach(l, r, want{round: -1, at: -1})
+	c.attach(l, r, want{round: -1})
 	return true
 }
 
@@ -187,7 +187,7 @@ func (c *Cache) joinAfter(l *Layer) error {
 		}
 		// Progressive attention has evicted the block again in the same layer.
 		c.missing = append(c.missing, r)
-		if c.wants {
+		if c.microbatch > 0 {
 			c.wanted = append(c.wanted, x.wanted[i])
 		}
 		if c.addressed {
@@ -208,9 +208,6 @@ func (c *Cache) attach(l *Layer, r ref, w want) {
 	at := int(r.group)*s.cap + int(r.block)
 	s.setSlot(at, x.slots[i])
 	s.arrive(int(r.group), int(r.block))
-	if c.listed != nil && w.at >= 0 {
-		c.listed[w.at] = int32(x.slots[i])
-	}
 	if c.tables {
 		c.noteSeat(r)
 	}
@@ -221,9 +218,9 @@ func (c *Cache) attach(l *Layer, r ref, w want) {
 	switch {
 	case r.stamp == 0:
 		c.stats.Resumed--
-	case c.wants && w.round >= 0:
+	case c.microbatch > 0 && w.round >= 0:
 		c.rounds[w.round]--
-		if w.at < 0 {
+		if w.ahead {
 			c.stats.Ahead--
 		}
 	}

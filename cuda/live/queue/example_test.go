@@ -15,7 +15,7 @@ func ExampleQueue() {
 	m := emulator.New(emulator.Config{})
 	defer m.Close()
 	var calls int64
-	q, err := queue.New(m, &calls, 0)
+	q, err := queue.New(m, &calls)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -1,19 +1,15 @@
-// Package queue makes the driver's calls on its own thread. A launch costs the driver some
-// microseconds, as long as the server's bookkeeping of a layer. Sequentially on one thread, the two
-// may take longer than the layer on the GPU.
+// Package queue makes the driver's calls on its own thread, so that a launch overlaps with the
+// server's bookkeeping of the layer.
 //
-// queue.go has the machine that enqueues, gate.go the waiting between its two threads, workers.go
-// the threads themselves.
+// queue.go has the machine that enqueues, workers.go the threads.
 package queue
 
 import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"github.com/sparseserve/sparseserve/cuda"
-	"github.com/sparseserve/sparseserve/cuda/live/parallel"
 )
 
 // Queue is a machine whose thread launches work for streams in order. Calls that wait for a stream,
@@ -27,19 +23,9 @@ type Queue struct {
 	calls        *int64 // driver calls that enqueue work
 	step         int64  // of what is enqueued now
 	layer        int    // likewise; below 0: none
-	spin         time.Duration
 	closed       bool
-
-	ring [length]entry
-	_    [64]byte
-	put  atomic.Int64 // entries ever enqueued; written by the caller's thread
-	_    [56]byte
-	done atomic.Int64 // entries ever carried out; written by the queue's thread
-	_    [56]byte
-	free gate // of the caller, which waits for done
-	work gate // of the queue's thread, which waits for put
-
-	failure atomic.Pointer[Failure]
+	work         chan entry
+	failure      atomic.Pointer[Failure]
 }
 
 // length is the launches of several steps of one decode, or of half a step that loads in many
@@ -53,29 +39,13 @@ type Task interface {
 	Abandon(error)
 }
 
-// entry holds one of: an operation for the stream, an event to record on it or to wait for, a task.
+// entry is one call.
 type entry struct {
-	op           cuda.Operation
-	stream       cuda.Stream
-	record, wait cuda.Event
-	task         Task
-	end          bool // of the thread's work
-	step         int64
-	layer        int
-}
-
-func (e *entry) run(m cuda.Machine) error {
-	switch {
-	case e.op != nil:
-		return m.Launch(e.op, e.stream)
-	case e.record != 0:
-		return m.EventRecord(e.record, e.stream)
-	case e.wait != 0:
-		return m.StreamWait(e.stream, e.wait)
-	case e.task != nil:
-		return e.task.Run(m)
-	}
-	return nil
+	run     func(cuda.Machine) error
+	abandon func(error) // nil: nothing waits for the call
+	drained chan<- struct{}
+	step    int64
+	layer   int
 }
 
 // Failure is an error with its step and layer.
@@ -95,56 +65,37 @@ func (f *Failure) Error() string {
 // Unwrap returns the error itself.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// New starts a queue in front of a machine. It counts the driver's calls in calls. A waiting thread
-// spins for the given time before it sleeps (Spin).
-func New(m cuda.Machine, calls *int64, spin time.Duration) (*Queue, error) {
-	q := &Queue{Machine: m, calls: calls, layer: -1, spin: spin}
-	q.free.init(spin)
-	q.work.init(spin)
+// New starts a queue in front of a machine. It counts the driver's calls in calls.
+func New(m cuda.Machine, calls *int64) (*Queue, error) {
+	q := &Queue{Machine: m, calls: calls, layer: -1, work: make(chan entry, length)}
 	started := make(chan error)
 	workers.start(func() { q.run(started) })
-	err := <-started
-	if err == nil && spin > shortSpin {
-		parallel.Reserve(1)
-	}
-	return q, err
+	return q, <-started
 }
 
 // run is the thread's loop.
 func (q *Queue) run(started chan<- error) {
 	err := q.Init(0)
-	started <- err
-	if err != nil {
+	if started <- err; err != nil {
 		return
 	}
-	for n := int64(0); ; n++ {
-		q.work.await(func() bool { return q.put.Load() > n })
-		e := &q.ring[n%length]
-		if err := q.Err(); err == nil {
+	for e := range q.work {
+		switch err := q.Err(); {
+		case e.drained != nil:
+			e.drained <- struct{}{}
+		case err == nil:
 			if err := e.run(q.Machine); err != nil {
 				q.failure.CompareAndSwap(nil, &Failure{e.step, e.layer, err})
 			}
-		} else if e.task != nil {
-			e.task.Abandon(err)
-		}
-		end := e.end
-		e.op, e.task = nil, nil
-		q.done.Store(n + 1)
-		q.free.open()
-		if end {
-			return
+		case e.abandon != nil:
+			e.abandon(err)
 		}
 	}
 }
 
-// enqueue hands an entry to the thread, after waiting for a free one.
-func (q *Queue) enqueue(e entry) error {
-	n := q.put.Load()
-	q.free.await(func() bool { return n-q.done.Load() < length })
-	e.step, e.layer = q.step, q.layer
-	q.ring[n%length] = e
-	q.put.Add(1)
-	q.work.open()
+// enqueue hands a call to the thread.
+func (q *Queue) enqueue(run func(cuda.Machine) error, abandon func(error)) error {
+	q.work <- entry{run: run, abandon: abandon, step: q.step, layer: q.layer}
 	return q.Err()
 }
 
@@ -173,56 +124,40 @@ func (q *Queue) Launch(op cuda.Operation, s cuda.Stream) error {
 	if b, ok := op.(*cuda.MemcpyBlocksArgs); ok { // one call a block
 		*q.calls += b.Count - 1
 	}
-	return q.enqueue(entry{op: op, stream: s})
+	return q.enqueue(func(m cuda.Machine) error { return m.Launch(op, s) }, nil)
 }
 
 // Do enqueues a task.
-func (q *Queue) Do(t Task) error { return q.enqueue(entry{task: t}) }
+func (q *Queue) Do(t Task) error { return q.enqueue(t.Run, t.Abandon) }
 
 // EventRecord enqueues the recording.
 func (q *Queue) EventRecord(e cuda.Event, s cuda.Stream) error {
-	return q.enqueue(entry{record: e, stream: s})
+	return q.enqueue(func(m cuda.Machine) error { return m.EventRecord(e, s) }, nil)
 }
 
 // StreamWait enqueues the wait.
 func (q *Queue) StreamWait(s cuda.Stream, e cuda.Event) error {
-	return q.enqueue(entry{wait: e, stream: s})
+	return q.enqueue(func(m cuda.Machine) error { return m.StreamWait(s, e) }, nil)
 }
 
 // Drain waits until all enqueued work is on its stream.
 func (q *Queue) Drain() error {
-	n := q.put.Load()
-	q.free.await(func() bool { return q.done.Load() == n })
+	if !q.closed {
+		drained := make(chan struct{})
+		q.work <- entry{drained: drained}
+		<-drained
+	}
 	return q.Err()
 }
-
-// Put returns the number of calls enqueued so far.
-func (q *Queue) Put() int64 { return q.put.Load() }
-
-// EventSyncAfter waits until the first n calls are made, including the recording of the event, and
-// then for the event. Later calls need not have been launched.
-func (q *Queue) EventSyncAfter(n int64, e cuda.Event) error {
-	q.free.await(func() bool { return q.done.Load() >= n })
-	if err := q.Err(); err != nil {
-		return err
-	}
-	return q.Machine.EventSync(e)
-}
-
-// Wake wakes the thread before the first call of a step.
-func (q *Queue) Wake() { q.work.open() }
 
 // Close ends the thread's work for this queue. Later calls do not wait.
 func (q *Queue) Close() {
 	if q.closed {
 		return
 	}
+	_ = q.Drain() // its failure has been reported
 	q.closed = true
-	_ = q.enqueue(entry{end: true}) // its failure has been reported
-	_ = q.Drain()
-	if q.spin > shortSpin {
-		parallel.Reserve(-1)
-	}
+	close(q.work)
 }
 
 // StreamSync waits for the queue, then for the stream.

@@ -38,57 +38,42 @@ func (r *recorder) Launch(op cuda.Operation, _ cuda.Stream) error {
 
 func (r *recorder) StreamSync(cuda.Stream) error { return nil }
 
-// spins are the spin times of a small machine, a large one, and none.
-var spins = map[string]time.Duration{"asleep at once": 0, "small machine": shortSpin,
-	"large machine": longSpin}
-
 // Whatever the two threads' pace, calls are carried out in order, and all of them before a wait for
 // the stream ends.
 func TestQueueKeepsOrder(t *testing.T) {
-	for name, spin := range spins {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := &recorder{slow: 300}
-			var c int64
-			q, err := New(m, &c, spin)
-			if err != nil {
-				t.Fatal(err)
-			}
-			const all = 5 * length
-			for i := range int32(all) {
-				if err := q.Launch(&cuda.RMSNormArgs{Rows: i}, 0); err != nil {
-					t.Fatal(err)
-				}
-				if i%1000 == 0 {
-					time.Sleep(spin + time.Millisecond) // until the thread sleeps
-				}
-				if i%1500 != 0 {
-					continue
-				}
-				if err := q.StreamSync(0); err != nil {
-					t.Fatal(err)
-				}
-				if len(m.seen) != int(i)+1 {
-					t.Fatalf("%d calls were asked for and %d are done", i+1, len(m.seen))
-				}
-			}
-			q.Close()
-			q.Close()
-			if err := q.StreamSync(0); err != nil {
-				t.Error(err)
-			}
-			for i, rows := range m.seen {
-				if int(rows) != i {
-					t.Fatalf("call %d is number %d of those asked for", i, rows)
-				}
-			}
-			if len(m.seen) != all || c != all {
-				t.Errorf("%d of %d calls, %d counted", len(m.seen), all, c)
-			}
-			if q.work.slept == 0 {
-				t.Error("the thread never slept")
-			}
-		})
+	m := &recorder{slow: 300}
+	var c int64
+	q, err := New(m, &c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const all = 5 * length
+	for i := range int32(all) {
+		if err := q.Launch(&cuda.RMSNormArgs{Rows: i}, 0); err != nil {
+			t.Fatal(err)
+		}
+		if i%1500 != 0 {
+			continue
+		}
+		if err := q.StreamSync(0); err != nil {
+			t.Fatal(err)
+		}
+		if len(m.seen) != int(i)+1 {
+			t.Fatalf("%d calls were asked for and %d are done", i+1, len(m.seen))
+		}
+	}
+	q.Close()
+	q.Close()
+	if err := q.StreamSync(0); err != nil {
+		t.Error(err)
+	}
+	for i, rows := range m.seen {
+		if int(rows) != i {
+			t.Fatalf("call %d is number %d of those asked for", i, rows)
+		}
+	}
+	if len(m.seen) != all || c != all {
+		t.Errorf("%d of %d calls, %d counted", len(m.seen), all, c)
 	}
 }
 
@@ -97,7 +82,7 @@ func TestQueueKeepsOrder(t *testing.T) {
 func TestQueueTellsWhereACallFailed(t *testing.T) {
 	t.Parallel()
 	m := &recorder{slow: 8, fails: 5}
-	q, err := New(m, new(int64), shortSpin)
+	q, err := New(m, new(int64))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,65 +104,12 @@ func TestQueueTellsWhereACallFailed(t *testing.T) {
 	}
 }
 
-// Asking allocates nothing.
-func TestQueueAllocatesNothing(t *testing.T) {
-	q, err := New(&recorder{seen: make([]int32, 0, 1<<20)}, new(int64), shortSpin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer q.Close()
-	a := &cuda.RMSNormArgs{Rows: 1}
-	n := testing.AllocsPerRun(100, func() {
-		for range 1000 {
-			if err := q.Launch(a, 0); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := q.StreamSync(0); err != nil {
-			t.Fatal(err)
-		}
-	})
-	if n > 0 {
-		t.Errorf("%v allocations for a thousand calls", n)
-	}
-}
-
-// Two threads that wait for each other alternately, after pauses in which they fall asleep, always
-// find each other.
-func TestGateWakes(t *testing.T) {
-	for name, spin := range spins {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			q, err := New(&recorder{}, new(int64), spin)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer q.Close()
-			a := &cuda.RMSNormArgs{}
-			for i := range 5000 {
-				if err := q.Launch(a, 0); err != nil {
-					t.Fatal(err)
-				}
-				if err := q.StreamSync(0); err != nil {
-					t.Fatal(err)
-				}
-				if i%100 == 0 {
-					q.Wake()
-				}
-				for range i % 50 {
-					runtime.Gosched()
-				}
-			}
-		})
-	}
-}
-
 // A thread serves one queue after another, and one whose machine cannot be initialised leaves it
 // fit to serve.
 func TestQueuesShareThreads(t *testing.T) {
 	m := &threads{}
 	for range 10 {
-		q, err := New(m, new(int64), shortSpin)
+		q, err := New(m, new(int64))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +117,7 @@ func TestQueuesShareThreads(t *testing.T) {
 			t.Fatal(err)
 		}
 		q.Close()
-		if _, err := New(&broken{}, new(int64), shortSpin); err == nil {
+		if _, err := New(&broken{}, new(int64)); err == nil {
 			t.Fatal("a machine that cannot be initialised has a queue")
 		}
 		time.Sleep(time.Millisecond) // until the thread is back
@@ -244,7 +176,7 @@ func TestNothingPassesTheQueue(t *testing.T) {
 // enqueued afterwards is carried out: tasks are abandoned.
 func TestQueueKeepsTheCallersFailure(t *testing.T) {
 	m := &recorder{}
-	q, err := New(m, new(int64), shortSpin)
+	q, err := New(m, new(int64))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,85 @@
+package validate
+
+import (
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/sparseserve/sparseserve/calibrate"
+	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+)
+
+// Live runs whose steps take what a host of known figures takes give these figures.
+func TestFitHostFindsTheHost(t *testing.T) {
+	t.Chdir(filepath.Join("..", "..")) // runs name their engine from there
+	kept, err := keptCalls(filepath.Join("experiments", "validation", "longbench-h100"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := hw.Load("h100-80gb", "sparseserve-live", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	us := func(v float64) hw.Figure {
+		return hw.Figure{Value: v, Unit: "us", From: hw.Measured, Source: "a test"}
+	}
+	host := *p
+	host.Host.Step, host.Host.Request, host.Host.LayerSync = us(40), us(3), us(25)
+	host.Host.LayerRate = hw.Figure{Value: 2, Unit: "GB/s", From: hw.Measured, Source: "a test"}
+	host.LayerOverhead = slices.Clone(p.LayerOverhead)
+	for i := range host.LayerOverhead {
+		if r := &host.LayerOverhead[i]; r.Lookup == "" && r.Attention == hw.OverheadSparse && !r.Chunk {
+			r.Figure = us(9)
+		}
+	}
+	var runs []calibrate.HostRun
+	for i := range kept[:8] {
+		r := &kept[i]
+		if r.options.GPULookup {
+			continue
+		}
+		device, err := hw.NewDevice(&host, &r.model, r.options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps := r.steps[:min(300, len(r.steps))]
+		times, err := live.Price(steps, device)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := des.Time(0)
+		for j := range steps {
+			steps[j].Step.Start, steps[j].Timing = now, times[j]
+			now += times[j].Elapsed
+		}
+		runs = append(runs, calibrate.HostRun{Model: &r.model, Options: r.options, Steps: steps})
+	}
+	got, err := calibrate.FitHost(p, runs, "a test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	near := func(name string, got, want float64) {
+		if math.Abs(got/want-1) > 0.1 {
+			t.Errorf("%s: %.4g, want %.4g", name, got, want)
+		}
+	}
+	near("host.step", got.Host.Step.SI(), 40e-6)
+	near("host.request", got.Host.Request.SI(), 3e-6)
+	near("host.layer_sync", got.Host.LayerSync.SI(), 25e-6)
+	near("host.layer_rate", got.Host.LayerRate.SI(), 2e9)
+	for _, r := range got.LayerOverhead {
+		if r.Lookup == "" && r.Attention == hw.OverheadSparse && !r.Chunk {
+			near("layer_overhead", r.SI(), 9e-6)
+		}
+	}
+	for i := range runs[0].Steps {
+		runs[0].Steps[i].Timing.Phases = sim.Phases{Unsplit: 1}
+	}
+	if _, err := calibrate.FitHost(p, runs[:1], "a test"); err == nil {
+		t.Error("a host of steps that were not split")
+	}
+}
