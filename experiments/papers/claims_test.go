@@ -351,3 +351,13 @@ func writeResult(t *testing.T, dir, name, file, text string) {
 		t.Fatal(err)
 	}
 }
+
+// Every score of prefill_accuracy.toml is of a task.
+func TestPrefillAccuracyIsWhole(t *testing.T) {
+	a := PrefillAccuracy()
+	for _, s := range a.Scores {
+		if n := len(a.Tasks[s.Benchmark]); n == 0 || len(s.Values) != n {
+			t.Errorf("%+v: want %d values", s, n)
+		}
+	}
+}

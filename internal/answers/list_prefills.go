@@ -31,7 +31,7 @@ const prefillModel = "LLaMA-3-8B-262K"
 
 // Prefills lists the prefill attentions, with the mean scores of one model.
 func Prefills() (*doc.Doc, error) {
-	all := papers.PrefillAccuracy()
+	all := papers.PrefillAccuracy().Scores
 	t := doc.Table{Columns: doc.Columns("prefill.attention", ">keys of a row|at 100K",
 		">|at 1M", ">InfiniteBench", ">Retr.KV", ">RULER", "")}
 	for _, name := range config.PrefillAttentions() {
@@ -44,9 +44,9 @@ func Prefills() (*doc.Doc, error) {
 				continue
 			}
 			if s.Benchmark == "RULER" {
-				cells[5] = score(s.Mean)
+				cells[5] = score(s.Mean())
 			} else {
-				cells[3], cells[4] = score(s.Mean), score(s.Tasks[len(s.Tasks)-1].Value)
+				cells[3], cells[4] = score(s.Mean()), score(s.Values[len(s.Values)-1])
 			}
 		}
 		t.Add(cells...)
@@ -64,25 +64,26 @@ func Prefill(name string) (*doc.Doc, error) {
 		return nil, fmt.Errorf("no prefill attention %q; there are %s%s", name,
 			strings.Join(names, ", "), config.DidYouMean(name, names))
 	}
+	all := papers.PrefillAccuracy()
 	d := &doc.Doc{Title: name, Lead: []string{name + ": " + abouts[name]}}
 	for _, benchmark := range []string{"InfiniteBench", "RULER"} {
 		t := doc.Table{Title: benchmark}
-		for _, s := range papers.PrefillAccuracy() {
+		for _, s := range all.Scores {
 			if s.Benchmark != benchmark || s.Prefill != name {
 				continue
 			}
 			if t.Columns == nil {
 				t.Columns = doc.Columns("model", "variant", "paper")
-				for _, task := range s.Tasks {
-					t.Columns = append(t.Columns, doc.Columns(">"+task.Task)...)
+				for _, task := range all.Tasks[benchmark] {
+					t.Columns = append(t.Columns, doc.Columns(">"+task)...)
 				}
 				t.Columns = append(t.Columns, doc.Columns(">mean")...)
 			}
 			cells := []any{s.Model, s.Variant, s.Where}
-			for _, task := range s.Tasks {
-				cells = append(cells, score(task.Value))
+			for _, v := range s.Values {
+				cells = append(cells, score(v))
 			}
-			t.Add(append(cells, score(s.Mean))...)
+			t.Add(append(cells, score(s.Mean()))...)
 		}
 		addTable(d, t)
 	}
