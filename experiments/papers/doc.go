@@ -12,7 +12,7 @@
 //	study_minference.go  prompts and heads, priced (MInference Figs. 1b and 10 to 12)
 //	study_served.go      prefix hits, and long prompts with sparse prefill, which no paper shows
 //
-// Each folder of results records the program that made it (version.go).
+// Each folder of results records the program that made it.
 //
 // Judge (outcome.go) reads the results (results.go) and measures the numbers of claims.toml, which
 // defines each measurement (measure.go): a metric's mean over the rows of one filter, divided by

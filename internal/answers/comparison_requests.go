@@ -143,9 +143,7 @@ func errorsOverTime(all []replayed) *doc.Chart {
 			l.Points = append(l.Points, doc.Point{X: begin + (float64(span)+0.5)*width,
 				Y: stats.Of(errors, 50)})
 		}
-		if len(l.Points) > 0 {
-			c.Lines = append(c.Lines, l)
-		}
+		c.Lines = append(c.Lines, drawnLines([]doc.Line{l})...)
 	}
 	for i := 1; i < len(all); i++ {
 		if all[i].stage != all[i-1].stage {

@@ -51,7 +51,11 @@ func WhatIf(name string, w *whatif.Result, varied ...*config.Config) *doc.Doc {
 			knobs.Caption += " " + none
 		}
 		for _, x := range c.Thresholds {
-			d.Answers = append(d.Answers, thresholdText(w, c, x))
+			text := x.Question + ": " + x.Text
+			if len(w.Cases) > 1 {
+				text = c.Name + ": " + text
+			}
+			d.Answers = append(d.Answers, text)
 		}
 		if len(effective) > 0 {
 			chart, t := knobEffects(w, c, effective)
@@ -138,14 +142,6 @@ func mostEffect(w *whatif.Result, c *whatif.Case, effective []*whatif.KnobResult
 	}
 	return []string{fmt.Sprintf("%s: %s is %s, and %s changes it the most: %s.", c.Name, w.Label,
 		digits(c.Base.Value), k.Knob, strings.Join(words, ", "))}
-}
-
-func thresholdText(w *whatif.Result, c *whatif.Case, x *whatif.Crossing) string {
-	text := x.Question + ": " + x.Text
-	if len(w.Cases) > 1 {
-		return c.Name + ": " + text
-	}
-	return text
 }
 
 // readWhatIf builds the document of a what-if.

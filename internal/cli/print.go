@@ -12,12 +12,6 @@ import (
 	"github.com/sparseserve/sparseserve/internal/show"
 )
 
-// printDoc prints the document of a result folder whose lead was printed before the work.
-func printDoc(w io.Writer, d *doc.Doc, out string) error {
-	return show.Text(w, d, show.Options{Columns: terminalColumns(w), Begun: true,
-		More: "sparseserve report " + inCell(out) + " --format text"})
-}
-
 // printWhole prints a document with its lead and all its tables.
 func printWhole(w io.Writer, d *doc.Doc) error {
 	return show.Text(w, d, show.Options{Columns: terminalColumns(w), Details: true})

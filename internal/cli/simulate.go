@@ -16,6 +16,7 @@ import (
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/show"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -118,7 +119,10 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 		return fmt.Errorf("%w; %s and are kept in %s", runErr, finishedOf(results, len(points)),
 			folder.Dir())
 	}
-	return nothingServed(sums)
+	if !slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Completed > 0 }) {
+		return errors.New("no request was served; the warnings say why")
+	}
+	return nil
 }
 
 // announce prints what is about to run.
@@ -149,14 +153,6 @@ func (s *simulateCmd) question(sweep *config.Sweep) (*run.Question, error) {
 	texts, err := config.Texts(cmp.Or(s.Config, experiments.Default))
 	q.Text = strings.Join(texts, "\n")
 	return q, err
-}
-
-// nothingServed returns an error if no run of an experiment served a request.
-func nothingServed(sums []sim.Summary) error {
-	if slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Completed > 0 }) {
-		return nil
-	}
-	return errors.New("no request was served; the warnings say why")
 }
 
 // open opens the result folder. Without --out it is the first of out/NAME, out/NAME-2, .. that is
@@ -207,7 +203,9 @@ func (s *simulateCmd) report(ctx context.Context, app *App, q *run.Question, fol
 		}
 		written = append(written, pictures...)
 	}
-	if err := printDoc(app.Stdout, runs.Doc(), out); err != nil {
+	options := show.Options{Columns: terminalColumns(app.Stdout), Begun: true,
+		More: "sparseserve report " + inCell(out) + " --format text"}
+	if err := show.Text(app.Stdout, runs.Doc(), options); err != nil {
 		return err
 	}
 	printFiles(app.Stdout, out, written, folder.Store.Dir())

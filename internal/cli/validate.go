@@ -59,8 +59,12 @@ func (c *validateLive) Run(ctx context.Context, app *App) error {
 	if _, err := c.runs(ctx, app, c.Config, &v); err != nil {
 		return err
 	}
+	taken := ""
+	if v.Taken > 0 {
+		taken = fmt.Sprintf(", but for what other processes are still making (they took %d)", v.Taken)
+	}
 	_, err := fmt.Fprintf(app.Stdout, "All live runs of %s are kept in %s%s; sparseserve validate "+
-		"reuse %s compares them.\n", v.Sweep.Name, v.Dir, takenBy(v.Taken), c.Config)
+		"reuse %s compares them.\n", v.Sweep.Name, v.Dir, taken, c.Config)
 	return err
 }
 
@@ -182,12 +186,4 @@ func (c *validateRepeat) Run(app *App) error {
 	}
 	printNotes(app.Stderr, notes)
 	return printEither(app, c.JSON, report.Comparisons(), answers.Repeated(report))
-}
-
-// takenBy reports how many runs other processes are making.
-func takenBy(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", but for what other processes are still making (they took %d)", n)
 }
