@@ -45,7 +45,7 @@ func TestTrackedFilesAreSmall(t *testing.T) {
 // Lines of Go outside tests. Lower them when a part gets smaller: they may only fall.
 const (
 	mostAroundLines = 16_100 // of what is around the simulator: internal, figures, experiments/papers
-	mostLines       = 94_800 // of the house
+	mostLines       = 89_500 // of the house
 )
 
 // TestHouseOnlyShrinks holds the number of lines, because what is shorter is read.

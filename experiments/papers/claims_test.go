@@ -64,7 +64,7 @@ func TestClaimsAreWhole(t *testing.T) {
 	}
 }
 
-// The share of loads is of the time of all phases.
+// The metric load_share divides by the time of every phase.
 func TestLoadShareHasAllPhases(t *testing.T) {
 	of := strings.Fields(figuresBook().Metric["load_share"].Over)
 	for _, p := range Phases() {
@@ -352,7 +352,7 @@ func writeResult(t *testing.T, dir, name, file, text string) {
 	}
 }
 
-// Every score of prefill_accuracy.toml is of a task.
+// Each score in prefill_accuracy.toml belongs to a task.
 func TestPrefillAccuracyIsWhole(t *testing.T) {
 	a := PrefillAccuracy()
 	for _, s := range a.Scores {
