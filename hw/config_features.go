@@ -227,7 +227,7 @@ func (c rawConfig) refusal() string {
 	why := c.unmodelled()
 	act := cmp.Or(c.text("hidden_act"), c.text("hidden_activation"))
 	if (kind == "" || !known) && act != "" && act != "silu" && act != "swish" {
-		why = append(why, fmt.Sprintf("hidden_act = %q without a model_type that says whether the FFN "+
+		why = append(why, fmt.Sprintf("hidden_act = %q without a model_type that tells if the FFN "+
 			"is gated", act))
 	}
 	for _, key := range []string{"dtype", "torch_dtype"} {

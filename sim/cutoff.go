@@ -195,7 +195,7 @@ func (m *Metrics) windowed(c *Cutoff) *Metrics {
 		}
 	}
 	w.window = &Window{FromS: nearest(from), ToS: nearest(to), Warmup: warmup, Drain: drain}
-	w.windowNote = fmt.Sprintf("figures are of %d requests, from %.6g to %.6g s: "+
+	w.windowNote = fmt.Sprintf("figures cover %d requests, from %.6g to %.6g s: "+
 		"%d before are left out as warm-up (%s), %d after as drain (%s)", n-warmup-drain,
 		from.Seconds(), to.Seconds(), warmup, orNone(c.Warmup), drain, orNone(c.Drain))
 	if refused > 0 {

@@ -48,12 +48,12 @@ type replica struct {
 // NewFleet returns a fleet with no requests.
 func NewFleet(cfg FleetConfig) (*Fleet, error) {
 	if cfg.Addressed || cfg.RecordTo != nil || cfg.Trace != nil || cfg.Idle != nil {
-		return nil, errors.New("sim: a device that computes, and what is recorded, are of one server, " +
-			"not of a fleet")
+		return nil, errors.New("sim: a device that computes and a recording need one server, " +
+			"not a fleet")
 	}
 	if cfg.Future != nil {
 		return nil,
-			errors.New("sim: prefix_cache.eviction = \"belady\" is of one server, not of a fleet: " +
+			errors.New("sim: prefix_cache.eviction = \"belady\" needs one server, not a fleet: " +
 				"which replica gets a request is not known")
 	}
 	for _, o := range cfg.Outages {

@@ -28,7 +28,7 @@ func (s *Spec) HotBlocks() int { return s.Offload.HotBuffer / s.BlockTokens }
 func (s *Spec) NoHot() string {
 	switch {
 	case !s.Offload.On || !s.Sparse():
-		return "needs offload.on = true and selection.on = true: what a buffer lacks is in DRAM"
+		return "needs offload.on = true and selection.on = true: the other tokens are in DRAM"
 	case s.Selection.Per == PerQueryHead || s.Selection.Recording != "" || s.Progressive() ||
 		s.Selection.Policy == "infinigen" || s.Selection.Policy == "streaming":
 		return "is simulated with selections of a fixed size: a top-k algorithm, nothing recorded"

@@ -79,7 +79,7 @@ func (f *Format) fits(json bool, has func(key string) bool) error {
 //     conversations; content describes prompts (content.go).
 func Formats() []Format {
 	return []Format{
-		{Name: FormatLongBench, About: "LongBench JSONL, one file or a folder of them",
+		{Name: FormatLongBench, About: "LongBench JSONL, one file or a folder",
 			keys: []string{"dataset", "length"}, json: newLongBench},
 		{Name: FormatAzure, About: "Azure LLM inference CSV: TIMESTAMP, ContextTokens, GeneratedTokens",
 			csv: csvFormat{time: "TIMESTAMP", prompt: "ContextTokens", output: "GeneratedTokens",

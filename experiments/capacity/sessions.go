@@ -174,7 +174,7 @@ func shortRun(w *traces.Spec, requests int, e2e float64) string {
 		}
 		if seconds < turnovers*t.lasts(w, e2e) {
 			return fmt.Sprintf("workload.stages: %g s are short for sessions of %.3g turns and "+
-				"workload.think_s = %g: a turn is of a session of %.3g s, and until then turns come slower "+
+				"workload.think_s = %g: a session lasts %.3g s, and until then turns come slower "+
 				"than they will", seconds, t.mean, w.ThinkS, t.lasts(w, e2e))
 		}
 	}
@@ -188,7 +188,7 @@ func shortRun(w *traces.Spec, requests int, e2e float64) string {
 		key = "workload.rate"
 	}
 	return fmt.Sprintf("%s: %d requests are too few for sessions of %.3g turns and "+
-		"workload.think_s = %g: a turn is of a session of %.3g s, and for as long turns come "+
+		"workload.think_s = %g: a session lasts %.3g s, and for as long turns come "+
 		"slower than they will, so less may seem enough than is; from %d on they would do",
 		key, requests, t.mean, w.ThinkS, t.lasts(w, e2e), n)
 }

@@ -129,7 +129,7 @@ var offloadRules = []rule{
 			return s.Hot() != (s.Offload.On && s.Offload.Load == hw.LoadSwap)
 		}},
 	{key: "offload.hot_buffer", with: "offload.hot_release offload.host_pool_ratio",
-		reason: "hot_release and host_pool_ratio are of hot buffers; set it, as to 4096",
+		reason: "hot_release and host_pool_ratio need a hot buffer; set it, as to 4096",
 		when: func(s *sim.Spec) bool {
 			return !s.Hot() &&
 				(s.Offload.HotRelease == sim.ReleaseShort || s.Offload.HostPoolRatio > 0)
@@ -140,7 +140,7 @@ var speculationRules = []rule{
 	{key: "speculation.tokens", why: (*sim.Spec).NoSpeculation,
 		with: "selection.on offload.on prefix_cache.mode prefill.split system.max_tokens"},
 	{key: "speculation.acceptance", with: "speculation.tokens",
-		reason: "is of drafted tokens; set speculation.tokens too, as to 1",
+		reason: "needs drafted tokens; set speculation.tokens too, as to 1",
 		when: func(s *sim.Spec) bool {
 			return s.Speculation.Tokens == 0 && s.Speculation.Acceptance > 0
 		}},

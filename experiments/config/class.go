@@ -41,7 +41,7 @@ var classRules = []classRule{
 		reason: "blocks are moved of keys and values of whole contexts",
 		when:   ofWhole(func(s *sim.Spec) bool { return s.Offload.On })},
 	{key: "prefill.attention", obstacles: "kv_lora_rank window",
-		reason: "patterns are of keys that each head has of a whole prompt",
+		reason: "patterns need the keys of each head for a whole prompt",
 		when:   ofWhole((*sim.Spec).SparsePrefill)},
 	{key: "prefix_cache.mode", obstacles: "window", reason: "prefixes are kept whole in every layer",
 		when: func(m *hw.Model, s *sim.Spec) bool {

@@ -21,7 +21,7 @@ func TestClassesAreRefused(t *testing.T) {
 			"load = \"cheaper\"", `prefix_cache.load = "cheaper": what a prefix costs to compute is ` +
 			`priced for dense models with weights and KV of 2 bytes alone`},
 		{"gemma2-9b", "preset = \"vllm-0.15\"\n[prefill]\nattention = \"a-shape\"",
-			`:6: prefill.attention = "a-shape": patterns are of keys`},
+			`:6: prefill.attention = "a-shape": patterns need the keys`},
 		{"mixtral-8x7b", "preset = \"vllm-0.15\"\ntensor_parallel = 2", ""},
 		{"deepseek-v3", "preset = \"vllm-0.15\"\ntensor_parallel = 8\n[prefix_cache]\nmode = \"vllm\"",
 			""},

@@ -259,7 +259,7 @@ func typeName(v reflect.Value) string {
 		one = "a number"
 	}
 	if v.Kind() == reflect.Slice {
-		return one + " or a list of them"
+		return one + " or a list of these"
 	}
 	return one
 }

@@ -61,7 +61,7 @@ func checkChanges(key string, rows [][]float64, replicas int, want, example stri
 		case !(row[0] >= 0 && row[0] <= mostSeconds):
 			return fault(fmt.Sprintf("is at %g s, not 0 to %g", row[0], mostSeconds))
 		case !(row[1] >= 0 && row[1] < float64(replicas)) || row[1] != float64(int(row[1])):
-			return fault(fmt.Sprintf("is of replica %g; with fleet.replicas = %d there are 0 to %d",
+			return fault(fmt.Sprintf("names replica %g; with fleet.replicas = %d there are 0 to %d",
 				row[1], replicas, replicas-1))
 		case len(row) == 3 && !(row[2] >= 1e-6 && row[2] <= mostSeconds):
 			return fault(fmt.Sprintf("lasts %g s, not 1e-06 to %g", row[2], mostSeconds))

@@ -47,7 +47,7 @@ func (l *loader) checkPurchase() error {
 	w := &c.Workload
 	const (
 		one   = "a purchase is planned for one load; set one value"
-		stays = "a plan is of replicas that stay up; leave it out"
+		stays = "a plan has only replicas that stay up; leave it out"
 	)
 	switch {
 	case w.HasRate() && l.origin("workload.rate") == builtInDefault:

@@ -92,8 +92,8 @@ func (l *loader) oneServer() error {
 		{"model", "models", "llama2-7b"}, {"gpu", "gpus", "h100-80gb"},
 	} {
 		if l.origin(k.key) == builtInDefault {
-			return fmt.Errorf("%s: not set; say what the record is of, as in --set %[1]s=%s (sparseserve "+
-				"list %s)", k.key, k.value, k.list)
+			return fmt.Errorf("%s: not set; name what the record was measured on, as in "+
+				"--set %[1]s=%s (sparseserve list %s)", k.key, k.value, k.list)
 		}
 	}
 	names := l.presets
@@ -104,7 +104,7 @@ func (l *loader) oneServer() error {
 	}
 	if len(names) > 1 {
 		err := &KeyError{Key: "system.preset", Value: "[" + strings.Join(names, ", ") + "]",
-			Reason: "a record is of one server; choose one system with --set system.preset=NAME"}
+			Reason: "a record describes one server; choose one system with --set system.preset=NAME"}
 		if len(l.presets) == 0 {
 			err.Key, err.Where = "systems", l.custom[0].doc.where("systems")
 		}
@@ -114,7 +114,7 @@ func (l *loader) oneServer() error {
 		return l.keyError("seed", strings.ReplaceAll(fmt.Sprint(l.cfg.Seeds), " ", ", "),
 			"a record is compared with one run; choose one seed")
 	}
-	if err := l.cfg.oneReplica("a record is of one server; leave it out"); err != nil {
+	if err := l.cfg.oneReplica("a record describes one server; leave it out"); err != nil {
 		return l.place(err)
 	}
 	return nil

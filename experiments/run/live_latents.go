@@ -46,7 +46,7 @@ func (l *Live) checkLatent(s *sim.Spec, topK int) error {
 		return errors.New("--weights: a model with latent attention runs live with weights drawn " +
 			"from the seed; leave it out")
 	case l.Record != "":
-		return errors.New("--record: a recording is of blocks, an indexer selects tokens; " +
+		return errors.New("--record: a recording holds blocks, an indexer selects tokens; " +
 			"leave it out")
 	case s.Selection.Policy != dsa.IndexerName || !s.Sparse():
 		return refuse("system.preset", s.Selection.Policy,

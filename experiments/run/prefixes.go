@@ -112,7 +112,7 @@ func (s *prepared) uncached() []warn.Warning {
 	if !s.stream.Content() || s.point.System.CachesPrefixes() {
 		return nil
 	}
-	return []warn.Warning{warn.New(warn.Uncached, "the trace says what prompts have in common and "+
+	return []warn.Warning{warn.New(warn.Uncached, "the trace identifies shared prompt content and "+
 		"prefix_cache.mode is off: every prompt is prefilled whole, while vLLM V1 (\"vllm\") and "+
 		"SGLang (\"radix\") have a cache on by default")}
 }

@@ -327,7 +327,7 @@ func endedEarly(ctx context.Context, sum *sim.Summary, err error) {
 	}
 	sum.SLOMet, sum.SLOMissed = nil, nil // not known
 	sum.Warnings = append(sum.Warnings, warn.New(warn.EndedEarly,
-		"ended early: %s; figures are of the "+
+		"ended early: %s; figures cover the "+
 			"%d requests that finished until then", sum.Interrupted, sum.Completed))
 }
 

@@ -97,18 +97,18 @@ func TestLoadServerErrors(t *testing.T) {
 		sets []string
 		want string
 	}{
-		"nothing": {"", nil, "model: not set; say what the record is of, as in --set " +
+		"nothing": {"", nil, "model: not set; name what the record was measured on, as in --set " +
 			"model=llama2-7b (sparseserve list models)"},
-		"no card": {"", served[:1], "gpu: not set; say what the record is of, as in --set " +
+		"no card": {"", served[:1], "gpu: not set; name what the record was measured on, as in --set " +
 			"gpu=h100-80gb (sparseserve list gpus)"},
 		"workload": {"", append(served[:2:2], "workload.rate=2"), "--set workload.rate=2: the " +
 			"record says which requests arrive and when; leave this out"},
-		"two systems": {"two.toml", nil, "two.toml:3: systems = [a, b]: a record is of one server; " +
+		"two systems": {"two.toml", nil, "two.toml:3: systems = [a, b]: a record describes one server; " +
 			"choose one system with --set system.preset=NAME"},
 		"experiment": {"default", nil, "default:23: system.preset = [vllm, vllm-s, vllm-so, " +
-			"sparseserve]: a record is of one server"},
+			"sparseserve]: a record describes one server"},
 		"by a flag": {"", append(served[:2:2], "system.preset=[vllm,vllm-s]"),
-			"--set system.preset=[vllm,vllm-s]: a record is of one server"},
+			"--set system.preset=[vllm,vllm-s]: a record describes one server"},
 		"two seeds": {"list.toml", nil, "list.toml:3: seed = [1, 2]: a record is compared with one " +
 			"run; choose one seed"},
 		"typo":         {"typo.toml", nil, "typo.toml:3: system.max_request"},

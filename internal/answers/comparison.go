@@ -28,7 +28,7 @@ func Comparison(r *validate.ReplayReport) *doc.Doc {
 		name := doc.Text(inRow(&m))
 		if c.Thin() {
 			name.Mark = " ~"
-			t.Legend = []string{fmt.Sprintf("~ P99 of fewer than %d requests: about the largest of them",
+			t.Legend = []string{fmt.Sprintf("~ P99 of fewer than %d requests: about their largest",
 				validate.FewForP99)}
 		}
 		t.Add(name, m.Scale*c.Measured, m.Scale*c.Simulated, off(c.Error))
@@ -55,16 +55,16 @@ func comparedRequests(r *validate.ReplayReport) []string {
 	}{
 		{r.Failed, "failed in the record: left out of both."},
 		{r.Skipped, fmt.Sprintf("arrived before %g s: simulated, but in no figure.", r.SkipS)},
-		{r.Rejected, "rejected by the simulated server: left out of both. Are the model's context and " +
-			"the room for KV those of the server?"},
+		{r.Rejected, "rejected by the simulated server: left out of both. Do the model's context and " +
+			"the room for KV match the server's?"},
 	} {
 		if left.n > 0 {
 			lead = append(lead, Count(left.n, "request")+" "+left.why)
 		}
 	}
 	if p := r.Summary.PrefixCache; p != nil {
-		lead = append(lead, fmt.Sprintf("Prefix cache: the record says what prompts have in common; the "+
-			"simulated cache has %.1f %% of their tokens (--prefix-hit SHARE says another share).",
+		lead = append(lead, fmt.Sprintf("Prefix cache: the record identifies shared prompt content; the "+
+			"simulated cache has %.1f %% of their tokens (--prefix-hit SHARE sets another share).",
 			100*p.HitShare))
 	}
 	if r.Prefix != nil {

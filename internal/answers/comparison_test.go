@@ -39,10 +39,10 @@ func TestNumbersOfComparisons(t *testing.T) {
 	expectIn(t, text, "r.csv.gz (csv), 120 requests over 64.8 s, against vllm simulated: m on g, "+
 		"engine vllm-0.19.", "1 request failed in the record: left out of both.",
 		"2 requests arrived before 0.5 s: simulated, but in no figure.",
-		"3 requests rejected by the simulated server: left out of both. Are the model's context and "+
-			"the room for KV those of the server?",
-		"Prefix cache: the record says what prompts have in common; the simulated cache has 25.0 % of "+
-			"their tokens (--prefix-hit SHARE says another share).",
+		"3 requests rejected by the simulated server: left out of both. Do the model's context and "+
+			"the room for KV match the server's?",
+		"Prefix cache: the record identifies shared prompt content; the simulated cache has 25.0 % of "+
+			"their tokens (--prefix-hit SHARE sets another share).",
 		"Prefix cache: median TTFT +50.0 % and mean TPOT +0.0 % off with full prefills, median TTFT "+
 			"+2.0 % and mean TPOT +0.0 % off with prompts from the cache: simulated as prefix cache hits "+
 			"(--prefix-hit 0 for full prefills).", "Prefix cache: the cache was empty at first.",
@@ -51,7 +51,7 @@ func TestNumbersOfComparisons(t *testing.T) {
 		"figure measured simulated error, %", "TTFT mean, s 2.00 1.50 -25.0",
 		"TPOT P99, ms 40.0 45.0 +12.5",
 		"Stage: 5 req/s, 0-9 s 60 requests.", "time end to end P99, s ~ 0 3.00 -",
-		"output, tok/s 1368 1365 +0.0", "~ P99 of fewer than 100 requests: about the largest of them",
+		"output, tok/s 1368 1365 +0.0", "~ P99 of fewer than 100 requests: about their largest",
 		"more tokens than measured")
 }
 

@@ -84,14 +84,14 @@ func byCapacity(trace string, r *traces.Reuse) doc.Figure {
 		Lines: drawnLines([]doc.Line{line, some, best})}
 	return doc.Figure{Name: "prefix", Title: "Prefix cache of " + trace, Charts: []*doc.Chart{c},
 		Caption: fmt.Sprintf("Prefix cache of %s: %s, %.4g KiB of KV a token, blocks of %d tokens; "+
-			"requests one after another; dashed: without bound %.1f %%, in %.4g GiB", trace, r.Model,
+			"requests in sequence; dashed: without bound %.1f %%, in %.4g GiB", trace, r.Model,
 			float64(r.TokenBytes)/1024, r.BlockTokens, 100*r.Unbounded.Share, r.Unbounded.GiB)}
 }
 
 // reused returns the table of possible prefix cache hits.
 func reused(r *traces.Reuse) doc.Table {
 	t := doc.Table{Title: "Prefix caches", Note: fmt.Sprintf("Prefix caches under LRU, blocks of %d "+
-		"tokens, %s of %s KiB of KV a token; requests one after another:", r.BlockTokens, r.Model,
+		"tokens, %s of %s KiB of KV a token; requests in sequence:", r.BlockTokens, r.Model,
 		stats.Digits(float64(r.TokenBytes)/1024)),
 		Columns: doc.Columns("", ">size|GiB", ">found|prompt tokens", ">share|% of all",
 			">Belady|% of all")}

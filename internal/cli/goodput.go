@@ -36,7 +36,7 @@ func (g *goodputCmd) Run(ctx context.Context, app *App) error {
 	return g.search(ctx, app, q, func(planner *capacity.Planner) (*answer, []string, error) {
 		if q.RateGiven && planner.Shared == nil {
 			printNotes(app.Stderr, []string{"workload.rate is not used: goodput is the largest rate; " +
-				"sparseserve plan says what to buy for a rate"})
+				"sparseserve plan finds what to buy for a rate"})
 		}
 		planner.Planned(capacity.GuessRuns(&q.Goodput, candidates...))
 		all, notes, err := planner.Do(ctx, q.Goodput, candidates)

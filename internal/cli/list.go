@@ -14,7 +14,7 @@ import (
 
 type listCmd struct {
 	Kind string `arg:"" optional:"" name:"KIND" complete:"kinds" help:"What to list. Without it: the kinds."`
-	Name string `arg:"" optional:"" name:"NAME" complete:"names" help:"One of them: all that is known of it. A card, an engine, a model, prices or patterns can be a file; of keys, how they begin."`
+	Name string `arg:"" optional:"" name:"NAME" complete:"names" help:"One of them, with all details. A card, an engine, a model, prices or patterns can be a file; of keys, how they begin."`
 	JSON bool   `name:"json" help:"Print JSON and nothing else."`
 }
 

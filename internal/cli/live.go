@@ -67,7 +67,7 @@ func (f *liveFlags) runner(app *App, points int) (simulate run.Runner, workers i
 		return app.Run, 0, nil
 	}
 	if f.Record != "" && points > 1 {
-		return nil, 0, fmt.Errorf("--record: a recording is of one run, this is %d; choose "+
+		return nil, 0, fmt.Errorf("--record: a recording holds one run, this is %d; choose "+
 			"one system, rate and seed", points)
 	}
 	l, err := f.machine()

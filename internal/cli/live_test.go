@@ -106,7 +106,7 @@ func TestLiveFlagsNeedLive(t *testing.T) {
 		{[]string{"--pace"}, "--pace is for --live"},
 		{[]string{"--record", "x"}, "--record is for --live"},
 		{[]string{"--live=reference", "--record", "x"},
-			"a recording is of one run, this is 20"},
+			"a recording holds one run, this is 20"},
 		{[]string{"--select=best"}, "process"},
 	} {
 		status, _, errs := runHere(t.Context(), pretend, append([]string{"simulate"}, c.args...)...)

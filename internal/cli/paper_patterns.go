@@ -40,7 +40,7 @@ func (s *searchPatterns) Run(ctx context.Context, app *App) error {
 	case s.Weights == "" && s.Live != "":
 		return errors.New("--live: is for the heads of --weights")
 	case s.Weights == "" && s.Out != "":
-		return fmt.Errorf("--out %s: is for the heads of --weights; planted ones are of no model", s.Out)
+		return fmt.Errorf("--out %s: is for the heads of --weights; planted heads have no model", s.Out)
 	}
 	if s.Out != "" {
 		if err := files.CheckOutput(s.Out, s.Weights); err != nil { // before heads are searched

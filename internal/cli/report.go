@@ -20,7 +20,7 @@ import (
 )
 
 type reportCmd struct {
-	Folders []string `arg:"" name:"DIR" help:"Result folder of a command, or of a calibration's plots. Several folders of simulate are shown together; those of several models have a panel each."`
+	Folders []string `arg:"" name:"DIR" help:"Result folder of a command, or of a calibration's plots. Several folders of simulate are shown together; folders of several models have a panel each."`
 	Format  string   `enum:"html,text,json,csv,md,png,svg,pdf" default:"html" placeholder:"FORMAT" help:"What to make: html is one file; text, json, csv and md are printed; png, svg and pdf draw the pictures. Default: ${default}."`
 	Out     string   `placeholder:"PATH" help:"File to write, or the folder of pictures. Default: report.html in the result folder for html, standard output for text, json, csv and md, the result folder for pictures."`
 }
