@@ -33,34 +33,46 @@ type Seq struct {
 	Request int // request number of the caller; the cache does not use it
 
 	id     int32
+	live   bool
 	cap    int      // entries per row
 	marks  []mark   // [groups][cap]
 	slots  []uint32 // [groups][cap], of resident blocks; nil if slots have no numbers
-	words  int      // 64-bit words per row of here
-	here   []uint64 // [groups][words], one resident bit per block; nil if no mark is deferred
 	groups []groupState
+	residents
+	extent
+	uses
 
+	active   int   // entries with the active flag
+	held     int   // entries with the held flag
+	reserved int64 // bytes of metadata and prefill buffers, whole model
+
+	keys   []uint64 // of the first blocks
+	shared []int32  // their entries among the blocks shared by several requests, -1 for none
+}
+
+// residents has one resident bit per block and group.
+type residents struct {
+	words int      // 64-bit words per row of here
+	here  []uint64 // [groups][words]; nil if no mark is deferred
+}
+
+// extent is a request's blocks in each group.
+type extent struct {
 	blocks int // existing blocks, including the open one
 	full   int // full blocks, saved or queued for saving
 	saved  int // full blocks in DRAM
 	hold   int // first blocks pinned by a running chunked prefill,
 	loose  int // except the first loose ones
+}
 
-	step   uint32  // decode steps so far, continued from the handle's last owner
-	born   uint32  // step at which this owner began
-	active int     // entries with the active flag
-	held   int     // entries with the held flag
-	recent []int32 // entries last used at step s, no longer active: recent[s & ring],
-	again  again   // subtract these lanes
-
+// uses is when a request's blocks were used.
+type uses struct {
+	step     uint32   // decode steps so far, continued from the handle's last owner
+	born     uint32   // step at which this owner began
+	recent   []int32  // entries last used at step s, no longer active: recent[s & ring],
+	again    again    // subtract these lanes
 	stepAt   []uint32 // the cache's step at each decode step since born
 	released uint32   // the cache's step when its prefill blocks were last released
-
-	keys   []uint64 // of the first blocks
-	shared []int32  // their entries among the blocks shared by several requests, -1 for none
-
-	reserved int64 // bytes of metadata and prefill buffers, whole model
-	live     bool
 }
 
 // groupState is the state of a group between its accesses.
@@ -92,40 +104,56 @@ type Cache struct {
 	window int    // decode steps whose selections form a working set
 	ring   uint32 // ring size less one; the size is the power of two from window up
 
-	pools    []pool
-	poolOf   []int // by group of the sample
-	layers   []*Layer
+	pools  []pool
+	poolOf []int // by group of the sample
+	layers []*Layer
+	requests
+	filling
+	shares shares
+	stats  Stats
+	loads  []int64 // by group of the sample
+
+	microbatch int  // blocks per iteration of progressive attention; 0 = not progressive
+	defers     bool // marks may be deferred
+	trace      *Trace
+	addressed  bool
+	changes
+	scratch scratch
+}
+
+// requests is the requests of a cache.
+type requests struct {
 	seqs     []*Seq // by handle; nil or not live when free
 	freeSeqs []int32
-	reserved int64 // bytes, whole model, over all requests
-	held     int   // entries with the held flag, over all requests
+	reserved int64  // bytes, whole model
+	held     int    // entries with the held flag
+	step     uint32 // steps so far
+	absent   []*Seq // requests of the last step that are not in this one
+}
 
-	step    uint32 // steps so far
-	absent  []*Seq // requests of the last step that are not in this one
-	missing []ref  // blocks of the current layer to load, waiting for slots
-	writing []ref  // blocks of the current layer just written, waiting for slots
-	stats   Stats
-	chosen  []uint64 // scratch: blocks of a selection
-	lost    []uint16 // scratch: changes of a selection whose blocks are not in HBM
-	loads   []int64  // by group of the sample
+// filling is what waits for the Fill of the current layer, and what the last one did.
+type filling struct {
+	missing []ref      // blocks to load, waiting for slots
+	writing []ref      // blocks just written, waiting for slots
+	wanted  []want     // by missing block, with progressive attention
+	rounds  []int64    // missing blocks by microbatch
+	filled  []int64    // of the last Fill, by microbatch
+	refs    []BlockRef // blocks that the last Fill queued for loading
+	sorted  []BlockRef // scratch of sortRefs
+	starts  []int
+}
 
-	microbatch int        // blocks per iteration of progressive attention; 0 = not progressive
-	rounds     []int64    // missing blocks by microbatch
-	filled     []int64    // of the last Fill, by microbatch
-	sorted     []BlockRef // scratch of sortRefs
-	starts     []int
-
-	defers    bool // marks may be deferred
-	trace     *Trace
-	addressed bool
-	refs      []BlockRef // blocks that the last Fill queued for loading
-	wanted    []want     // by missing block, with progressive attention
-
-	shares shares
-
-	tables       bool       // records the following fields
-	seated, gone []BlockRef // blocks that gained and lost slots since ForgetChanges
+// changes records which blocks gain and lose slots.
+type changes struct {
+	tables       bool       // records them
+	seated, gone []BlockRef // since ForgetChanges
 	goneBefore   int        // number of gone before the last Fill
+}
+
+// scratch is memory of a selection's blocks, and of its changes whose blocks are not in HBM.
+type scratch struct {
+	chosen []uint64
+	lost   []uint16
 }
 
 // Config sizes a cache.
@@ -149,7 +177,7 @@ type Config struct {
 func NewCache(cfg Config) (*Cache, error) {
 	c := &Cache{
 		Geo: cfg.Geometry, Sample: cfg.Sample, window: cfg.Window, trace: cfg.Trace,
-		microbatch: cfg.Microbatch, addressed: cfg.Addressed, tables: cfg.Tables,
+		microbatch: cfg.Microbatch, addressed: cfg.Addressed, changes: changes{tables: cfg.Tables},
 		defers: cfg.defers(),
 	}
 	if cfg.Window < 1 {
@@ -202,7 +230,7 @@ func (c *Cache) Open(maxTokens int) *Seq {
 		s = c.seqs[c.freeSeqs[n-1]]
 		c.freeSeqs = c.freeSeqs[:n-1]
 	} else {
-		s = &Seq{id: int32(len(c.seqs)), step: uint32(c.window)}
+		s = &Seq{id: int32(len(c.seqs)), uses: uses{step: uint32(c.window)}}
 		c.seqs = append(c.seqs, s)
 		s.groups = make([]groupState, len(c.Sample.Groups))
 		s.recent = make([]int32, c.ring+1)
