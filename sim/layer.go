@@ -8,7 +8,7 @@ import (
 // alike returns the number of layers, from this one on, that have the same work and move no KV. It
 // is 1 where layers may differ: with sparse decodes, patterned prefill or layer-segmented prefill.
 func (s *Server) alike(layer int) int {
-	if !s.memory.uniform() || s.step.meta.Prefix.ByLayer || !s.path.repeats() {
+	if !s.memory.uniform() || s.step.meta.Prefix.ByLayer || s.repeater == nil {
 		return 1
 	}
 	for i := range s.step.batch.Prefills {
@@ -70,7 +70,7 @@ func (s *Server) layers(layer, n int) error {
 		return err
 	}
 	if n > 1 {
-		return s.path.repeat(layer, n, w)
+		return s.repeater.Repeat(layer, n, w)
 	}
 	return s.path.compute(layer, dense, w)
 }

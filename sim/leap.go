@@ -26,7 +26,7 @@ type leaps struct {
 // per BlockTokens tokens.
 func (s *Server) leapable() bool {
 	return !s.stepwise && s.Spec.Speculation.Tokens == 0 && s.Model.BoundTokens == 0 &&
-		s.fleet == nil && s.memory.uniform() && s.path.repeats() && !s.Spec.CachesPrefixes() &&
+		s.fleet == nil && s.memory.uniform() && s.repeater != nil && !s.Spec.CachesPrefixes() &&
 		s.metrics.journal == nil && s.RecordTo == nil
 }
 
@@ -92,14 +92,14 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 // priceNext prices a step that differs from the previous one only in context lengths.
 func (s *Server) priceNext(now des.Time) error {
 	st := &s.step
-	if timing, ok := s.path.next(&st.meta, &st.work); ok {
+	if timing, ok := s.repeater.Next(&st.meta, &st.work); ok {
 		st.rec.Timing = timing
 		return s.checkTime(now)
 	}
 	if err := s.path.begin(&st.meta); err != nil {
 		return err
 	}
-	if err := s.path.repeat(0, s.Model.Layers, &st.work); err != nil {
+	if err := s.repeater.Repeat(0, s.Model.Layers, &st.work); err != nil {
 		return err
 	}
 	return s.finishPrice(now)

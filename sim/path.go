@@ -13,10 +13,6 @@ type path interface {
 	access(l *kv.Layer, dense bool) (loads int64, err error)
 	move(*kv.Moves) error
 	compute(layer int, dense bool, w *Work) error
-	// repeats reports whether repeat can replace compute for n identical layers.
-	repeats() bool
-	repeat(layer, n int, w *Work) error
-	next(*Step, *Work) (timing Timing, ok bool)
 	// drop records that a request releases its KV.
 	drop(r *request, finished bool)
 	dropped() []Dropped
@@ -25,23 +21,17 @@ type path interface {
 // counted is the path to a modelled device.
 type counted struct {
 	*Server
-	cache    *kv.Cache // nil without a cache over DRAM
-	repeater Repeater  // nil: the device is no Repeater
+	cache *kv.Cache // nil without a cache over DRAM
 }
 
 // newPath returns the path to the server's device. cache is nil without a cache over DRAM.
 func (s *Server) newPath(cache *kv.Cache) path {
 	if s.Addressed {
-		return &addressed{counted: counted{Server: s, cache: cache}}
+		return &addressed{counted: counted{s, cache}}
 	}
-	r, _ := s.Device.(Repeater)
-	return counted{s, cache, r}
+	s.repeater, _ = s.Device.(Repeater)
+	return counted{s, cache}
 }
-
-func (p counted) repeats() bool                      { return p.repeater != nil }
-func (p counted) repeat(layer, n int, w *Work) error { return p.repeater.Repeat(layer, n, w) }
-
-func (p counted) next(m *Step, w *Work) (Timing, bool) { return p.repeater.Next(m, w) }
 
 func (p counted) begin(m *Step) error                      { return p.Device.Begin(m) }
 func (p counted) score(layer int, w *Work) error           { return p.Device.Score(layer, w) }

@@ -17,6 +17,7 @@ type Server struct {
 	future   *memory.Future // upcoming requests for Belady; nil otherwise
 	sel      *selection
 	path     path
+	repeater Repeater // nil: the device prices each layer
 	requests map[*sched.Request]*request
 	free     []*request
 

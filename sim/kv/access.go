@@ -132,11 +132,10 @@ func (c *Cache) dropUnwanted(s *Seq, g int, row []mark, sel *Selection) {
 		return
 	}
 	words := (s.blocks + 63) / 64
-	x := &c.scratch
-	if cap(x.chosen) < words {
-		x.chosen = make([]uint64, 2*words)
+	if cap(c.chosen) < words {
+		c.chosen = make([]uint64, 2*words)
 	}
-	want := x.chosen[:words]
+	want := c.chosen[:words]
 	clear(want)
 	for _, i := range sel.Next {
 		b := sel.Sinks + int(i)

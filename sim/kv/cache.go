@@ -31,29 +31,21 @@ func (m mark) when() uint32 { return uint32(m & stampMask) }
 // slots, one entry per block.
 type Seq struct {
 	Request int // request number of the caller; the cache does not use it
-
-	id     int32
-	live   bool
-	cap    int      // entries per row
-	marks  []mark   // [groups][cap]
-	slots  []uint32 // [groups][cap], of resident blocks; nil if slots have no numbers
-	groups []groupState
-	residents
+	id      int32
+	live    bool
+	cap     int      // entries per row
+	marks   []mark   // [groups][cap]
+	slots   []uint32 // [groups][cap], of resident blocks; nil if slots have no numbers
+	groups  []groupState
+	words   int      // 64-bit words per row of here
+	here    []uint64 // [groups][words], one resident bit per block; nil if no mark is deferred
 	extent
 	uses
-
-	active   int   // entries with the active flag
-	held     int   // entries with the held flag
-	reserved int64 // bytes of metadata and prefill buffers, whole model
-
-	keys   []uint64 // of the first blocks
-	shared []int32  // their entries among the blocks shared by several requests, -1 for none
-}
-
-// residents has one resident bit per block and group.
-type residents struct {
-	words int      // 64-bit words per row of here
-	here  []uint64 // [groups][words]; nil if no mark is deferred
+	active   int      // entries with the active flag
+	held     int      // entries with the held flag
+	reserved int64    // bytes of metadata and prefill buffers, whole model
+	keys     []uint64 // of the first blocks
+	shared   []int32  // their entries among the blocks shared by several requests, -1 for none
 }
 
 // extent is a request's blocks in each group.
@@ -103,22 +95,19 @@ type Cache struct {
 	Sample Sample
 	window int    // decode steps whose selections form a working set
 	ring   uint32 // ring size less one; the size is the power of two from window up
-
 	pools  []pool
 	poolOf []int // by group of the sample
 	layers []*Layer
 	requests
 	filling
-	shares shares
-	stats  Stats
-	loads  []int64 // by group of the sample
-
-	microbatch int  // blocks per iteration of progressive attention; 0 = not progressive
-	defers     bool // marks may be deferred
+	shares     shares
+	stats      Stats
+	loads      []int64 // by group of the sample
+	microbatch int     // blocks per iteration of progressive attention; 0 = not progressive
+	defers     bool    // marks may be deferred
 	trace      *Trace
 	addressed  bool
 	changes
-	scratch scratch
 }
 
 // requests is the requests of a cache.
@@ -141,6 +130,8 @@ type filling struct {
 	refs    []BlockRef // blocks that the last Fill queued for loading
 	sorted  []BlockRef // scratch of sortRefs
 	starts  []int
+	chosen  []uint64 // scratch: blocks of a selection
+	lost    []uint16 // scratch: changes of a selection whose blocks are not in HBM
 }
 
 // changes records which blocks gain and lose slots.
@@ -150,25 +141,17 @@ type changes struct {
 	goneBefore   int        // number of gone before the last Fill
 }
 
-// scratch is memory of a selection's blocks, and of its changes whose blocks are not in HBM.
-type scratch struct {
-	chosen []uint64
-	lost   []uint16
-}
-
 // Config sizes a cache.
 type Config struct {
-	Geometry Geometry
-	Sample   Sample
-	HBMBytes int64  // for blocks, metadata and prefill buffers
-	Eviction string // of EvictionNames
-	Score    Score  // of blocks, for eviction by score
-	PerLayer bool   // one pool per layer instead of one for all
-	Window   int    // working-set history in decode steps, at least 1
-
-	Addressed bool // slots have numbers, and Fill lists the blocks that it loads (Refs)
-	Tables    bool // when Addressed: records which blocks gain and lose slots (Changes)
-
+	Geometry   Geometry
+	Sample     Sample
+	HBMBytes   int64  // for blocks, metadata and prefill buffers
+	Eviction   string // of EvictionNames
+	Score      Score  // of blocks, for eviction by score
+	PerLayer   bool   // one pool per layer instead of one for all
+	Window     int    // working-set history in decode steps, at least 1
+	Addressed  bool   // slots have numbers, and Fill lists the blocks that it loads (Refs)
+	Tables     bool   // when Addressed: records which blocks gain and lose slots (Changes)
 	Trace      *Trace // records the selections of decodes; may be nil
 	Microbatch int    // blocks per iteration of progressive attention; 0 = not progressive
 }

@@ -36,7 +36,7 @@ func (c *Cache) deactivate(s *Seq, g int, row []mark, sel *Selection) {
 // activate activates the added candidates of a selection and returns the positions in Came of
 // candidates to load.
 func (c *Cache) activate(s *Seq, g int, row []mark, sel *Selection) []uint16 {
-	lost, recent := c.scratch.room(len(sel.Came)), s.recent[:c.ring+1]
+	lost, recent := c.room(len(sel.Came)), s.recent[:c.ring+1]
 	before := s.step - min(uint32(c.window), s.step-s.born+1) // its window
 	s.active += len(sel.Came)
 	n, idle := 0, 0

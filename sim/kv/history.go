@@ -98,7 +98,7 @@ func (c *Cache) advance(s *Seq, g int, sel *Selection) {
 
 // lack returns the candidates whose blocks are not resident.
 func (c *Cache) lack(here []uint64, candidates []uint16, sinks int) []uint16 {
-	lost, n := c.scratch.room(len(candidates)), 0
+	lost, n := c.room(len(candidates)), 0
 	for _, b := range candidates {
 		b += uint16(sinks)
 		lost[n] = b
@@ -108,11 +108,11 @@ func (c *Cache) lack(here []uint64, candidates []uint16, sinks int) []uint16 {
 }
 
 // room returns memory for more than n changes.
-func (s *scratch) room(n int) []uint16 {
-	if len(s.lost) <= n {
-		s.lost = make([]uint16, 2*n+64)
+func (f *filling) room(n int) []uint16 {
+	if len(f.lost) <= n {
+		f.lost = make([]uint16, 2*n+64)
 	}
-	return s.lost
+	return f.lost
 }
 
 // settleAgain subtracts the re-selections of this step, as counted in lanes, from the counts of
