@@ -44,7 +44,7 @@ func TestTrackedFilesAreSmall(t *testing.T) {
 
 // Lines of Go outside tests. Lower them when a part gets smaller: they may only fall.
 const (
-	mostAroundLines = 16_100 // of what is around the simulator: internal, figures, experiments/papers
+	mostAroundLines = 16_000 // of what is around the simulator: internal, figures, experiments/papers
 	mostLines       = 89_500 // of the house
 )
 

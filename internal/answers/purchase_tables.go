@@ -12,21 +12,16 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// dollars returns a cell with a price; empty if unknown.
-func dollars(v float64) doc.Cell {
+// known returns a cell with a number; empty if unknown.
+func known(v float64, text ...string) doc.Cell {
 	if v == 0 {
 		return doc.Cell{}
 	}
-	return doc.As(v, capacity.USD(v))
+	return doc.As(v, strings.Join(text, ""))
 }
 
-// known returns a cell with a number; empty if unknown.
-func known(v float64) doc.Cell {
-	if v == 0 {
-		return doc.Cell{}
-	}
-	return doc.Number(v)
-}
+// dollars returns a cell with a price; empty if unknown.
+func dollars(v float64) doc.Cell { return known(v, capacity.USD(v)) }
 
 // shownTable has one row per first candidate.
 func shownTable(a *capacity.Purchase, shown []*capacity.Choice) doc.Table {

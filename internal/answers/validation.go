@@ -62,12 +62,6 @@ func Repeated(r *validate.Report) *doc.Doc {
 // errorsOf has one row per run and one column per figure with the error of the simulation in %.
 func errorsOf(runs []validate.ValidatedRun, title string, keys []string) doc.Table {
 	t := doc.Table{Title: title, Columns: doc.Columns("run")}
-	keys = where(keys, func(key *string) bool {
-		return slices.ContainsFunc(runs, func(r validate.ValidatedRun) bool {
-			_, has := r.Of(*key)
-			return has
-		})
-	})
 	for _, key := range keys {
 		m := compared(key)
 		t.Columns = append(t.Columns, doc.Column{Name: m.Name, Unit: statOf(&m), Number: true,
@@ -81,7 +75,9 @@ func errorsOf(runs []validate.ValidatedRun, title string, keys []string) doc.Tab
 			c, has := run.Of(key)
 			cell := doc.None()
 			switch {
-			case !has || c.Live == 0 && c.Simulated == 0:
+			case !has:
+				cell = doc.Cell{} // no column if no run has it
+			case c.Live == 0 && c.Simulated == 0:
 			case c.Error == nil:
 				cell = doc.Text("0 live")
 			default:

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"encoding/csv"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
@@ -49,17 +48,12 @@ func (l *listCmd) keys(app *App) error {
 	if l.JSON {
 		return printJSON(app, found)
 	}
-	for i := range found {
-		found[i].print(app.Stdout)
+	for _, k := range found {
+		fmt.Fprintf(app.Stdout, "%s = %s   (%s)\n    %s\n", k.Key, cmp.Or(k.Default, "(none)"), k.Type,
+			k.Meaning)
+		if k.Values != "" {
+			fmt.Fprintf(app.Stdout, "    values: %s\n", k.Values)
+		}
 	}
 	return nil
-}
-
-// print prints a key on one line and its meaning below.
-func (k *configKey) print(w io.Writer) {
-	fmt.Fprintf(w, "%s = %s   (%s)\n", k.Key, cmp.Or(k.Default, "(none)"), k.Type)
-	fmt.Fprintf(w, "    %s\n", k.Meaning)
-	if k.Values != "" {
-		fmt.Fprintf(w, "    values: %s\n", k.Values)
-	}
 }
