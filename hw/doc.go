@@ -9,12 +9,12 @@
 //     the engine, as figures with units and provenance; profile.go, profile_host.go: all three as
 //     one Profile; profile_check.go, walk.go and tomlfile.go with hw/lines read and validate
 //     files. derive.go derives a card from a measured one; retired.go has former names of keys.
-//   - curve.go, roofline.go: interpolation between measured points, and the lower bound of every
+//   - curve.go, gemm.go: interpolation between measured points, and the lower bound of every
 //     prediction.
 //   - price.go: Cost prices one part of a layer's work. Each part has a file, as in calibrate:
 //     gemm.go, elementwise.go, prefill_attention.go, memory_bound.go with decode.go and
-//     scoring.go, progressive.go, block_close.go; head.go prices the end of a step.
-//   - layer_class.go: layers of models that are not plain (model_latent.go, model_index.go,
+//     progressive.go, block_close.go; head.go prices the end of a step.
+//   - layer_class.go: layers of models that are not plain (model_latent.go,
 //     model_mixture.go, model_window.go; config_classes.go reads them), with the costs in
 //     latent_attention.go, indexer.go, experts.go and narrow.go.
 //   - transfer.go: the time of a copy engine for n blocks, with flash_h2d.go, flash_d2h.go,
@@ -24,7 +24,7 @@
 //     queue), and the card's clock: clock.go, clock_chunk.go for prefill, clock_decode.go for
 //     decode; clock_probes.go predicts calibrate's measurements of the clock.
 //   - notes.go: costs asked beyond their data; concepts.go: the cost model without a part.
-//   - plan.go: what fits on the card; slo.go: the decode iteration that defines service levels.
+//   - plan.go: what fits on the card; price.go has the decode iteration of service levels.
 //
 // Costs are values without state: seconds in float64, SI units inside. Only Device has state, in
 // integer nanoseconds.

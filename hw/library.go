@@ -28,6 +28,9 @@ func LoadModel(nameOrPath string) (Model, error) {
 	if data, err := modelFiles.ReadFile("models/" + nameOrPath + ".toml"); err == nil {
 		return parseModel("models/"+nameOrPath+".toml", data)
 	}
+	if known := ModelName(nameOrPath); known != nameOrPath {
+		return LoadModel(known)
+	}
 	path := nameOrPath
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, "config.json")
@@ -38,8 +41,8 @@ func LoadModel(nameOrPath string) (Model, error) {
 		return Model{}, unknownName("model", nameOrPath, ModelNames())
 	case errors.Is(err, fs.ErrNotExist) && HubName(nameOrPath):
 		return Model{}, fmt.Errorf("no such file or folder; of a model of the Hugging Face hub give the "+
-			"config.json: save https://huggingface.co/%s/resolve/main/config.json and name its path",
-			nameOrPath)
+			"config.json: save https://huggingface.co/%s/resolve/main/config.json and name its path; "+
+			"built in are %s", nameOrPath, strings.Join(ModelNames(), ", "))
 	case err != nil:
 		return Model{}, fmt.Errorf("model: %w", err)
 	case strings.HasSuffix(path, ".json"):
@@ -163,4 +166,48 @@ func unknownName(kind, name string, known []string) error {
 			strings.Join(known, ", "), own)
 	}
 	return fmt.Errorf("unknown %s %q; known: %s%s", kind, name, strings.Join(known, ", "), own)
+}
+
+// shortCards are the cards that short names most often mean.
+var shortCards = map[string]string{"a100": "a100-80gb", "h100": "h100-80gb", "h100sxm": "h100-80gb"}
+
+// hubID matches the id of a model on the Hugging Face hub in its source. notSized matches what
+// people write differently in a name, and the parts of an id that change no size.
+var (
+	hubID    = regexp.MustCompile(`config\.json of ([\w.-]+/[\w.-]*\w)(.*FP8 checkpoint)?`)
+	notSized = regexp.MustCompile(`-(instruct|hf|it|base|chat)\b|[-_ ]`)
+)
+
+func fold(name string) string { return notSized.ReplaceAllString(strings.ToLower(name), "") }
+
+// alike returns the known name that differs from name only in spelling, or name.
+func alike(name string, known []string) string {
+	if i := slices.IndexFunc(known, func(k string) bool { return fold(k) == fold(name) }); i >= 0 {
+		return known[i]
+	}
+	return name
+}
+
+// CardName returns the built-in card that a name as people type it means (h100, H200), or the name.
+func CardName(name string) string {
+	if card := shortCards[fold(name)]; card != "" {
+		return card
+	}
+	return alike(name, CardNames())
+}
+
+// ModelName returns the built-in model that a name as people type it means (Llama-3.1-8B), or that
+// has this id on the hub (Qwen/Qwen3-14B), or the name. A file or folder of the name comes first.
+func ModelName(name string) string {
+	if _, err := os.Stat(name); err == nil || !HubName(name) {
+		return alike(name, ModelNames())
+	}
+	for _, known := range ModelNames() {
+		m, _ := LoadModel(known) // a test reads them all
+		if of := hubID.FindStringSubmatch(m.Source); of != nil &&
+			fold(of[1]+map[bool]string{true: "-FP8"}[of[2] != ""]) == fold(name) {
+			return known
+		}
+	}
+	return name
 }

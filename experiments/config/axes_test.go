@@ -244,7 +244,7 @@ func TestBadSweeps(t *testing.T) {
 		{"impossible value", "[[axis]]\n[axis.grid]\nworkload.rate = [0.1, -1]\n", nil},
 		{"impossible value of a system", "[[axis]]\ngrid.offload.working_set_steps = [4, 0]\n", nil},
 		{"wrong type", "[[axis]]\ngrid.offload.working_set_steps = [4, \"wide\"]\n", nil},
-		{"unknown card", "[[axis]]\ngrid.gpu = [\"a100-40gb\", \"a100\"]\n", nil},
+		{"unknown card", "[[axis]]\ngrid.gpu = [\"a100-40gb\", \"b100\"]\n", nil},
 		{"value twice", "[[axis]]\ngrid.workload.rate = [0.1, 0.2, 0.1]\n", nil},
 		{"point twice",
 			"[system]\npreset = \"vllm\"\n[[axis]]\nlist = [{ seed = 1 }, { offload.working_set_steps " +

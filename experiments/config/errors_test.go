@@ -133,7 +133,7 @@ func TestBadInput(t *testing.T) {
 		{"all cut off", "[metrics]\nwarmup = \"share\"\nwarmup_share = 0.5\ndrain = " +
 			"\"share\"\ndrain_share = 0.5\n", nil},
 		{"unknown model", "model = \"lwm-8b\"\n", nil},
-		{"unknown card", "gpu = \"a100\"\n", nil},
+		{"unknown card", "gpu = \"b100\"\n", nil},
 		{"a copy faster than its link", "[card]\nlink_nominal = 20\n", nil},
 		{"model larger than the card", "model = \"huge.toml\"\n", nil},
 		{"more HBM than there is", "[system]\nkv_gib = 30.0\n", nil},

@@ -14,6 +14,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 
 	"github.com/sparseserve/sparseserve/experiments"
+	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/score"
 	"github.com/sparseserve/sparseserve/traces"
@@ -192,6 +193,9 @@ func (l *loader) decode(doc *document, g *Setting) (err error) {
 			l.presetsOnly = g.flag
 		}
 		err = decodeValue(reflect.ValueOf(into).Elem(), g.Key, l.unit(g.Key), g.Value)
+		if g.Key == "model" || g.Key == "gpu" {
+			l.cfg.Model, l.cfg.GPU = hw.ModelName(l.cfg.Model), hw.CardName(l.cfg.GPU)
+		}
 	case table == "gpu":
 		return &KeyError{Key: table, Reason: "want the name of a card; its figures are in [card], as " +
 			"in card.hbm_size"}

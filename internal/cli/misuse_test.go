@@ -78,7 +78,7 @@ func TestMisuse(t *testing.T) {
 		set("workload.arrivals=trace", "workload.trace=mix.csv"),
 		set("workload.speed=5"),
 		set("workload.rate=1\nmodel=\"x\""),
-		set("gpu=h100"), set("gpu=H100"), set("gpu=a100"), set("gpu=b100"),
+		set("gpu=b100"),
 		set("model=array.json"), set("model=mamba.json"),
 		append(set(), "--split-every", "3"), append(set(), "--workers", "-1"),
 		{"simulate", ""},
