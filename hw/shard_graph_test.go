@@ -12,7 +12,7 @@ import (
 )
 
 // Decode layers of one rank, without all-reduces, have the price of layers that were measured in a
-// CUDA graph on an H200 (cuda/measured/shard_graph.py), which no price was fitted to.
+// CUDA graph on an H200, which no price was fitted to.
 func TestShardLayersAgainstMeasured(t *testing.T) {
 	text, err := os.ReadFile("../cuda/measured/shard-graph-h200.txt")
 	if err != nil {
