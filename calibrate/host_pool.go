@@ -47,16 +47,6 @@ func (h *hostPool) at(offset int64) (cuda.Ptr, []byte) {
 	panic(fmt.Sprintf("calibrate: %d bytes beyond the host pool", offset))
 }
 
-// has reports whether an address is in the pool.
-func (h *hostPool) has(p cuda.Ptr) bool {
-	for _, m := range h.segments {
-		if p >= m.Ptr() && p < m.Ptr()+cuda.Ptr(len(m.Bytes())) {
-			return true
-		}
-	}
-	return false
-}
-
 // hostBlocks are distinct blocks of the pool in random order.
 type hostBlocks struct {
 	offsets []int64

@@ -135,10 +135,3 @@ func (t *machine) progressive(lists float64, rounds []float64, launches float64)
 	}
 	return s
 }
-
-// head is embedding, LM head and sampling: a quarter of a layer's launches, the head's weights,
-// three passes over fp32 logits, and an fp16 row read and written for each token.
-func (t *machine) head(m *hw.Model, tokens, sampled float64) float64 {
-	passes := 12*sampled*float64(m.Vocab) + 4*tokens*float64(m.Hidden)
-	return t.gemmLaunch/4 + t.matrices(float64(m.Hidden*m.Vocab), sampled) + passes/t.dense.rate
-}

@@ -159,18 +159,6 @@ func rising(values, weights []float64) []float64 {
 	return out
 }
 
-// weighted returns the x >= low that minimises the squares of (rest - factor x) / seconds.
-func weighted(d data, terms func(observation) (rest, factor float64), low float64) float64 {
-	var above, below float64
-	for _, at := range d {
-		rest, factor := terms(at)
-		w := 1 / (at.seconds * at.seconds)
-		above += w * rest * factor
-		below += w * factor * factor
-	}
-	return math.Max(above/below, low)
-}
-
 func one(observation) float64 { return 1 }
 
 // Bounds of fitted times and rates. They are wide, but prevent a fit to few points from diverging.
