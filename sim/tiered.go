@@ -15,8 +15,6 @@ type tiered struct {
 	requests map[*sched.Request]*request
 	schedule func(at des.Time, kind eventKind, n int64)
 
-	byChunk bool // the scheduler allocates the blocks of a prefill chunk by chunk
-
 	saves      []saveJob  // in flight, oldest first
 	savedSteps int64      // steps whose saves are done or have a scheduled event
 	pinned     []*request // requests whose chunked prefill holds HBM
