@@ -106,6 +106,7 @@ func (c *command) check(t *testing.T, args []string) {
 	runner := run.Runner(pretend)
 	switch {
 	case c.quoted || c.needs || slices.Contains(args, "refit") ||
+		strings.HasPrefix(c.file, "docs/tutorial/") || // TestTutorial runs those
 		testing.Short() && (args[0] == "compare" || c.file != "README.md") ||
 		slices.Contains([]string{"validate", "paper", "report"}, args[0]):
 		args = append(args, "--help")
