@@ -15,7 +15,7 @@ import (
 // How much of a session run's figures is chance: the same sessions whose mean think time of 2 s
 // is 1 to 9 ms longer, so that a turn meets another step. The table is by how much of its mean each
 // figure differs, from least to most: with -update it becomes a block of docs/evidence.md.
-func TestChanceOfSessions(t *testing.T) {
+func TestEvidencePageOfChance(t *testing.T) {
 	c, err := config.Load("../validate-prefix.toml", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ type publishedRun struct {
 // Servers to which nothing was fitted, except the TTFT of the first two rows: vLLM 0.15.1 with
 // other models and loads. With -update it writes the table of docs/evidence.md. The README has the
 // least and the largest error of the others.
-func TestPublishedRuns(t *testing.T) {
+func TestEvidencePageOfPublishedRuns(t *testing.T) {
 	runs := publishedRuns(t)
 	page := filepath.Join("..", "..", "docs", "evidence.md")
 	table := "| model | prompt + output | req/s | TTFT | TBT | end to end |\n|-|-|-:|-:|-:|-:|\n"
