@@ -53,9 +53,8 @@ func (f *fakeBench) Prepare(p Point) (Timed, error) {
 	}, nil
 }
 
-// quiet is the share of noise that a probe's samples have left: those
-// of the clock are means of rounds of layers, as precise as the long kernels
-// that they are compared with.
+// quiet is the factor on the noise of a probe's samples. Samples of the clock are means over rounds
+// of layers, so they have less noise.
 func (f *fakeBench) quiet(p Point) float64 {
 	switch {
 	case probeOf(p.Probe).fixed == clockSamples, p.Probe == probeLinears, p.Probe == probeChunk:

@@ -9,8 +9,8 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// overlap is what transfers by kernels and prefill cost each other: the share of its speed that
-// each loses, and the time that a layer takes longer while its prefix loads.
+// overlap measures how much transfers by kernels and prefill slow each other down, and by how much
+// a layer takes longer while its prefix loads.
 type overlap struct{}
 
 const (

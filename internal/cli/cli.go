@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -127,7 +128,11 @@ func (a *App) fail(err error) int {
 	if err == nil {
 		return exitOK
 	}
-	fmt.Fprintf(a.Stderr, "sparseserve: %s\n", oneLine(err.Error()))
+	text := err.Error()
+	if system := new(os.PathError); errors.As(err, &system) { // the file, not the system call's name
+		text = strings.Replace(text, system.Op+" "+system.Path, system.Path, 1)
+	}
+	fmt.Fprintf(a.Stderr, "sparseserve: %s\n", oneLine(text))
 	if errors.Is(err, errInterrupted) {
 		return Interrupted
 	}
@@ -135,6 +140,4 @@ func (a *App) fail(err error) int {
 }
 
 // isTerminal reports whether w is a terminal.
-func isTerminal(w io.Writer) bool {
-	return terminal(w) != nil
-}
+func isTerminal(w io.Writer) bool { return terminal(w) != nil }

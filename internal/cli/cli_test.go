@@ -156,6 +156,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"simulate", "default", "--job", "kubernetes,claim=data"}, pretend},
 		{[]string{"task", "nowhere", "--points", "out", "--tasks", "2", "--task", "3"}, pretend},
 		{[]string{"task", "nowhere", "--points", "out", "--tasks", "2", "--task", "2"}, pretend},
+		{[]string{"simulate", strings.Repeat("long", 75) + ".toml"}, pretend},
 		{[]string{"plan", "nowhere.toml"}, pretend},
 		{[]string{"plan"}, pretend},
 		{[]string{"plan", "default"}, pretend},
