@@ -35,8 +35,6 @@ func TestValidation(t *testing.T) {
 		"another configuration":              testAnotherConfiguration,
 		"no machine":                         testNoMachine,
 		"a damaged run is made again":        testDamagedRunIsMadeAgain,
-		"made once more":                     testMadeOnceMore,
-		"no repeat":                          testNoRepeat,
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

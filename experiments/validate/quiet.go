@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"math"
 	"slices"
 
 	"github.com/sparseserve/sparseserve/internal/stats"
@@ -89,19 +88,4 @@ func tokenTimes(steps []Step, times []float64) (mean, p99 float64) {
 		return 0, 0
 	}
 	return sum / float64(tokens), all.Percentiles(99)[0] / float64(des.Second)
-}
-
-// QuietMisses is Misses with the TBT without stalls of the machine.
-func (r *ValidatedRun) QuietMisses() []string {
-	return slices.DeleteFunc(r.Misses(), func(metric string) bool {
-		quiet, ok := r.Of(map[string]string{"tbt_mean_s": quietMeanMetric,
-			"tbt_p99_s": quietP99Metric}[metric])
-		return ok && math.Abs(*quiet.Error) <= Goals()[metric]
-	})
-}
-
-// StoodStill returns the number of decode steps of the live run in which the machine stalled.
-func (r *ValidatedRun) StoodStill() int {
-	c, _ := r.Of(stoodStillMetric)
-	return int(c.Live)
 }

@@ -29,7 +29,7 @@ func Validation(r *validate.Report) *doc.Doc {
 		Lead: []string{fmt.Sprintf("%s on %s: simulated over live less 1, in %%.", r.Name, r.Device)}}
 	met, goals := goalsMet(runs)
 	inOrder, swapped := order(r)
-	d.Answers = slices.Concat([]string{met}, stoodStill(runs), slowHost(runs), inOrder)
+	d.Answers = slices.Concat([]string{met}, slowHost(runs), inOrder)
 	errors := errorsOf(runs, "Errors", withGoals)
 	errors.Legend = []string{"! beyond its goal"}
 	others := errorsOf(runs, "Other errors", explaining)
@@ -40,22 +40,7 @@ func Validation(r *validate.Report) *doc.Doc {
 	d.Warnings = Warnings(warnings, len(runs))
 	d.Tables = slices.Concat([]doc.Table{errors, goals}, swapped, folders,
 		[]doc.Table{others, measuredLive(runs)})
-	d.Figures = validationFigures(r)
-	return d
-}
-
-// Repeated returns the document on live runs that were repeated.
-func Repeated(r *validate.Report) *doc.Doc {
-	runs := r.WorstFirst()
-	d := &doc.Doc{Title: r.Name + " and " + r.Device, Lead: []string{fmt.Sprintf(
-		"The live runs of %s over those of %s less 1, in %%.", r.Device, r.Name)}}
-	met, goals := goalsMet(runs)
-	d.Answers = []string{met}
-	errors := errorsOf(runs, "Differences", withGoals)
-	errors.Legend = []string{"! beyond what is asked of a simulation"}
-	others := errorsOf(runs, "Other differences", explaining)
-	others.Legend = []string{"steps: how many"}
-	d.Tables = []doc.Table{errors, goals, others}
+	d.Figures = drawable(overLive(r))
 	return d
 }
 

@@ -49,29 +49,6 @@ func doubtful(r *validate.Report) (warnings []resultWarning, folders []doc.Table
 	return warnings, folders
 }
 
-// stoodStill reports how steps with stalls of the machine relate to the runs below saturation that
-// miss a goal.
-func stoodStill(runs []validate.ValidatedRun) []string {
-	met, below := metOf(runs, (*validate.ValidatedRun).QuietMisses)
-	in, stood, steps := 0, 0, int64(0)
-	for i := range below {
-		run := &below[i]
-		if len(run.Steps) > 0 {
-			steps += run.Live.Steps
-		}
-		if n := run.StoodStill(); n > 0 {
-			in++
-			stood += n
-		}
-	}
-	if stood == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("The machine stood still in %d of the live runs' %d steps, of %s: a "+
-		"decode of the same work took 1.25 times the median and more. Without that, %d of %d meet every "+
-		"goal.", stood, steps, Count(in, "run"), met, len(below))}
-}
-
 // hostOffAbove is the relative error of the host's part of decode steps above which an answer
 // reports it. hostShareAbove is the smallest host part relative to the linears: some tenths of a
 // millisecond come from splitting a step into phases.

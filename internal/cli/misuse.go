@@ -46,7 +46,8 @@ var renames = []struct{ old, now string }{
 	{"validate --reuse-live", "validate reuse FILE"},
 	{"validate --recompute", "validate reuse DIR"},
 	{"validate --ablate", "validate ablate DIR"},
-	{"validate --repeat", "validate repeat DIR AGAIN"},
+	{"validate --repeat", "validate reuse DIR, of each folder"},
+	{"validate repeat", "validate reuse DIR, of each folder"},
 	{"validate --markdown", "report DIR --format md"},
 }
 

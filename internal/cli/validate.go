@@ -19,7 +19,6 @@ type validateCmd struct {
 	Live   validateLive   `cmd:"" help:"Make the live runs and nothing else."`
 	Reuse  validateReuse  `cmd:"" help:"Compare live runs that a result folder keeps, whatever profile, device and program made them."`
 	Ablate validateAblate `cmd:"" help:"Price the steps of kept live runs without each part of the cost model in turn, and print what it is worth."`
-	Repeat validateRepeat `cmd:"" help:"Compare live runs with the same runs made again: what runs of one program differ by, no simulation predicts."`
 }
 
 // validateFlags are flags of commands that make live runs.
@@ -132,7 +131,7 @@ func (f *validateFlags) runs(ctx context.Context, app *App, cfg string, v *valid
 func printValidation(ctx context.Context, app *App, out string, report *validate.Report,
 	json bool) error {
 	d := answers.Validation(report)
-	pictures, err := figures.Draw(ctx, filepath.Join(out, "pictures"), d.Figures)
+	pictures, err := figures.Draw(ctx, out, d.Figures)
 	switch {
 	case err != nil:
 		return err
@@ -143,9 +142,8 @@ func printValidation(ctx context.Context, app *App, out string, report *validate
 	if err := printAnswer(app.Stdout, d, all); err != nil {
 		return err
 	}
-	listFiles(app.Stdout, out, report.Files)
-	_, err = fmt.Fprintf(app.Stdout, "  %s: %s\nOther errors, and what was measured: %s\n",
-		filepath.Join("pictures", "*.png"), answers.Count(len(pictures), "picture"), all)
+	listFiles(app.Stdout, out, append(report.Files, pictures...))
+	_, err = fmt.Fprintf(app.Stdout, "Other errors, and what was measured: %s\n", all)
 	return err
 }
 
@@ -170,20 +168,4 @@ func (c *validateAblate) Run(app *App) error {
 		return show.Markdown(app.Stdout, answers.Ablation(a))
 	}
 	return printEither(app, c.JSON, a, answers.Ablation(a))
-}
-
-type validateRepeat struct {
-	Dir   string `arg:"" name:"DIR" help:"Result folder with live runs."`
-	Again string `arg:"" name:"AGAIN" help:"Result folder with the same runs, made again."`
-	JSON  bool   `name:"json" help:"Print one JSON array, an object a run and metric, and nothing else."`
-}
-
-// Run implements the command.
-func (c *validateRepeat) Run(app *App) error {
-	report, notes, err := validate.Repeat(c.Dir, c.Again)
-	if err != nil {
-		return err
-	}
-	printNotes(app.Stderr, notes)
-	return printEither(app, c.JSON, report.Comparisons(), answers.Repeated(report))
 }

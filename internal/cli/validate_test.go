@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,16 +26,13 @@ func TestValidateTiny(t *testing.T) {
 	}
 	// whether any run is, depends on the machine
 	for _, want := range []string{"validate-tiny on reference device in Go",
-		"│ sparseserve-4-s1     │", "│ sparseserve-psa-4-s1 │", "below saturation", "7 pictures"} {
+		"│ sparseserve-4-s1     │", "│ sparseserve-psa-4-s1 │", "below saturation", "  over-live.png\n"} {
 		if !strings.Contains(first, want) {
 			t.Errorf("no %q in\n%s", want, first)
 		}
 	}
-	for _, name := range []string{"pictures/over-live.png", "pictures/steps-vllm-so-4-s1.png",
-		"pictures/phases-4.png"} {
-		if info, err := os.Stat(filepath.Join(out, name)); err != nil || info.Size() < 100 {
-			t.Errorf("%s: %v", name, err)
-		}
+	if info, err := os.Stat(filepath.Join(out, "over-live.png")); err != nil || info.Size() < 100 {
+		t.Error(err)
 	}
 	if status, again, errs := runHere(t.Context(), simulate, "validate", "reuse",
 		out); status != 0 || again != first || errs != "" {
@@ -75,7 +71,7 @@ func TestValidateWithoutSteps(t *testing.T) {
 		"kept without calls.json.gz") || strings.Contains(text, "stood still") {
 		t.Errorf("status %d, stderr %q:\n%s", status, errs, text)
 	}
-	if all, err := filepath.Glob(filepath.Join(dir, "pictures", "*")); len(all) != 1 || err != nil {
+	if all, err := filepath.Glob(filepath.Join(dir, "*.png")); len(all) != 1 || err != nil {
 		t.Errorf("pictures %v, want one of all runs (%v)", all, err)
 	}
 	if _, _, errs := runHere(t.Context(), nil, "validate", "ablate", dir); !strings.Contains(errs,
@@ -84,66 +80,11 @@ func TestValidateWithoutSteps(t *testing.T) {
 	}
 }
 
-// Two sets of live runs are compared without a model: here one set, and a copy in which every step
-// took twice as long.
-func TestValidateRepeat(t *testing.T) {
-	t.Chdir(filepath.Join("..", ".."))
-	const first = "experiments/validation/sessions-h200"
-	again := t.TempDir()
-	if err := os.CopyFS(again, os.DirFS(first)); err != nil {
-		t.Fatal(err)
-	}
-	slower(t, again)
-	status, text, errs := runHere(t.Context(), nil, "validate", "repeat", first, again)
-	if status != 0 || errs != "" || strings.Contains(text, "decode") ||
-		!strings.Contains(text, "0 of 8 runs below saturation meet every goal") ||
-		!strings.Contains(text, "The live runs of "+again+" over those of "+first+" less 1") {
-		t.Errorf("status %d, stderr %q:\n%s", status, errs, text)
-	}
-	status, text, errs = runHere(t.Context(), nil, "validate", "repeat", "--json", first, again)
-	var all []validate.Comparison
-	if err := json.Unmarshal([]byte(text), &all); err != nil || status != 0 || len(all) < 8*9 {
-		t.Errorf("status %d, stderr %q, %d comparisons, %v", status, errs, len(all), err)
-	}
-	for _, c := range all {
-		if c.Metric == "tbt_mean_s" && math.Abs(*c.Error-1) > 1e-9 {
-			t.Errorf("%s: mean TBT is %+g off, want twice as long", c.Run, *c.Error)
-		}
-	}
-}
-
-// slower doubles the mean TBT of the live runs of a folder.
-func slower(t *testing.T, dir string) {
-	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(dir, "live", "*", "summary.json"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("%d summaries, %v", len(paths), err)
-	}
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var summary map[string]any
-		if err := json.Unmarshal(text, &summary); err != nil {
-			t.Fatal(err)
-		}
-		tbt := summary["tbt_s"].(map[string]any)
-		tbt["mean"] = 2 * tbt["mean"].(float64)
-		if text, err = json.Marshal(summary); err != nil {
-			t.Fatal(err)
-		}
-		writeFile(t, path, string(text))
-	}
-}
-
 func TestValidateErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "v.toml", "gpu = \"h200\"\n[workload]\nrate = 1\n")
 	for args, want := range map[string]string{
 		"":                            `expected "<FILE>"`,
-		"repeat a":                    `expected "<AGAIN>"`,
-		"repeat a b":                  "a is no folder with live runs",
 		"ablate nowhere":              "nowhere: no runs.json, so no validation was finished here",
 		"reuse .":                     ".: no runs.json, so no validation was finished here",
 		"reuse . --out d":             "a result folder has its own configuration",
