@@ -88,10 +88,6 @@ func (p *panel) at(q *doc.Point, x, y func(float64) vg.Length) vg.Point {
 // marks draws the chart's dashed lines, and a solid line at y = 0 if y can be negative.
 func (p *panel) marks(c draw.Canvas, x, y func(float64) vg.Length) {
 	style := draw.LineStyle{Color: color.Gray{0x80}, Width: 0.9, Dashes: []vg.Length{4, 3}}
-	for _, v := range p.Marks {
-		at := x(p.x.of(v))
-		c.StrokeLine2(style, at, c.Min.Y, at, c.Max.Y)
-	}
 	if p.y.low < 0 && !p.y.log {
 		zero := draw.LineStyle{Color: color.Gray{0x60}, Width: 1}
 		c.StrokeLine2(zero, c.Min.X, y(0), c.Max.X, y(0))

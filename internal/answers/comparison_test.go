@@ -2,7 +2,6 @@ package answers
 
 import (
 	"context"
-	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -85,26 +84,21 @@ func TestComparisonOfAFolder(t *testing.T) {
 	same(t, r.Dir, d)
 }
 
-// Both sides rise from none to all of the requests. Errors are medians of spans of arrivals.
+// Both sides rise from none to all of the requests.
 func TestRequestsOfComparisons(t *testing.T) {
 	all, err := Requests(filepath.Join("testdata", "requests"), &validate.ReplayReport{File: "r.csv"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ttft, over := all[0].Charts[0], all[1].Charts[0]
+	ttft := all[0].Charts[0]
 	for _, l := range ttft.Lines {
 		if first, last := l.Points[0], l.Points[len(l.Points)-1]; len(l.Points) != shareSteps+1 ||
 			first.Y != 0 || last.Y != 100 || !(first.X < last.X) {
 			t.Errorf("%s is from %+v to %+v", l.Name, first, last)
 		}
 	}
-	if ttft.Title != "time to first token, 372 requests" || len(over.Marks) != 1 ||
-		!strings.HasSuffix(all[1].Caption, "Dashed: where the record's load changes.") {
-		t.Errorf("%q, marks %v, %q", ttft.Title, over.Marks, all[1].Caption)
-	}
-	// by hand, of the requests of the first 3.6 s
-	if p := over.Lines[0].Points[0]; math.Abs(p.X-1.8) > 0.01 || math.Abs(p.Y-41.6) > 0.1 {
-		t.Errorf("the first error is %+v", p)
+	if ttft.Title != "time to first token, 372 requests" {
+		t.Errorf("%q", ttft.Title)
 	}
 }
 
@@ -116,12 +110,11 @@ func TestOddRequests(t *testing.T) {
 		rows, problem string
 		charts        int // of distributions
 	}{
-		"one request":    {"1,a,0,0.1,0.2,0.01,0.02\n", "", 2},
-		"all at once":    {strings.Repeat("1,a,0,0.1,0.1,0.01,0.01\n", 60), "", 2},
-		"single tokens":  {"1,a,0,0.1,0.2,,\n2,a,3,0.1,0.2,,\n", "", 1},
-		"no request":     {"", "requests.csv: no row", 0},
-		"not a number":   {"1,a,0,x,0.2,0.01,0.02\n", `measured_ttft_s = "x": want a number`, 0},
-		"not an arrival": {"1,a,?,1,0.2,0.01,0.02\n", `arrival_s = "?"`, 0},
+		"one request":   {"1,a,0,0.1,0.2,0.01,0.02\n", "", 2},
+		"all at once":   {strings.Repeat("1,a,0,0.1,0.1,0.01,0.01\n", 60), "", 2},
+		"single tokens": {"1,a,0,0.1,0.2,,\n2,a,3,0.1,0.2,,\n", "", 1},
+		"no request":    {"", "requests.csv: no row", 0},
+		"not a number":  {"1,a,0,x,0.2,0.01,0.02\n", `measured_ttft_s = "x": want a number`, 0},
 	} {
 		dir := folder(t, map[string]string{"requests.csv": header + c.rows})
 		all, err := Requests(dir, &validate.ReplayReport{})

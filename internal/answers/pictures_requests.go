@@ -51,8 +51,8 @@ func oneRun(folder string) ([]doc.Figure, error) {
 	nth, every := 0, 1+all/mostDots
 	refused := doc.Line{Name: "rejected", Dots: true}
 	_, err = eachRequest(folder, func(q served) {
-		spread(waiting, q.arrival, q.scheduled, width)
-		spread(running, q.scheduled, q.last, width)
+		spread(waiting, q.arrival, q.scheduled, width, 1)
+		spread(running, q.scheduled, q.last, width, 1)
 		if nth++; nth%every != 0 {
 			return
 		}
@@ -65,8 +65,8 @@ func oneRun(folder string) ([]doc.Figure, error) {
 		return []doc.Line{{Name: "a request", Dots: true, Points: points}}
 	}
 	charts := []*doc.Chart{
-		{Title: "Requests", Y: "Requests", Lines: []doc.Line{overBins("waiting", waiting, width),
-			overBins("running", running, width)}},
+		{Title: "Requests", Y: "Requests", Lines: []doc.Line{overBins("waiting", waiting, 0, width),
+			overBins("running", running, 0, width)}},
 		{Title: "Time to first token, by arrival", Y: "TTFT (s)", Lines: dots(ttft)},
 		{Title: "Mean time between tokens of a request, by arrival", Y: "TBT (ms)",
 			Lines: dots(tbt)},
@@ -81,20 +81,20 @@ func oneRun(folder string) ([]doc.Figure, error) {
 	return []doc.Figure{{Name: "run", Title: "Over time", Charts: charts}}, err
 }
 
-// spread adds the time from one moment to another to the spans of equal width that it overlaps, as
-// a share of the span.
-func spread(into []float64, from, to, width float64) {
+// spread adds a value from one moment to another to the spans of equal width that it overlaps, so
+// that each has its mean.
+func spread(into []float64, from, to, width, value float64) {
 	for bin := max(0, int(from/width)); bin < len(into) && float64(bin)*width < to; bin++ {
 		low, high := float64(bin)*width, float64(bin+1)*width
-		into[bin] += (min(to, high) - max(from, low)) / width
+		into[bin] += value * (min(to, high) - max(from, low)) / width
 	}
 }
 
-// overBins returns a line over spans of equal width.
-func overBins(name string, values []float64, width float64) doc.Line {
+// overBins returns a line over spans of equal width, the first of which begins at from.
+func overBins(name string, values []float64, from, width float64) doc.Line {
 	l := doc.Line{Name: name, Bare: true}
 	for bin, v := range values {
-		l.Points = append(l.Points, doc.Point{X: (float64(bin) + 0.5) * width, Y: v})
+		l.Points = append(l.Points, doc.Point{X: from + (float64(bin)+0.5)*width, Y: v})
 	}
 	return l
 }

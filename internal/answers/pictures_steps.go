@@ -105,66 +105,35 @@ var stepColumns = []stepColumn{
 // charts draws the columns over virtual time, as means over equal spans. A column of zeros has no
 // line.
 func (s steps) charts() (all []*doc.Chart) {
-	start, n := s[startColumn], len(s[startColumn])
+	start, elapsed := s[startColumn], s[elapsedColumn]
+	last := len(start) - 1
+	from, end := start[0], start[last]+elapsed[last]
+	width := max(end-from, 1e-12) / float64(min(timelineBins, last+1))
 	for _, c := range stepColumns {
-		values := slices.Clone(s[c.column])
+		values := s[c.column]
 		if !slices.ContainsFunc(values, func(v float64) bool { return v != 0 }) {
 			continue
 		}
-		for row := range values {
-			if values[row] *= c.scale; c.kind == perTime {
-				values[row] /= max(s[elapsedColumn][row], 1e-9)
+		bins := make([]float64, min(timelineBins, last+1))
+		for row, v := range values {
+			to := start[row] + elapsed[row]
+			switch {
+			case c.kind == perTime:
+				v /= max(elapsed[row], 1e-9)
+			case c.kind == untilNext && row < last:
+				to = start[row+1]
 			}
+			spread(bins, start[row]-from, to-from, width, c.scale*v)
 		}
 		if n := len(all); n == 0 || all[n-1].Title != c.chart {
-			all = append(all, &doc.Chart{Title: c.chart, Y: c.unit, Low: true})
+			all = append(all, &doc.Chart{Title: c.chart, Y: c.unit, Low: true,
+				XEnds: []float64{min(0, from), end}})
 		}
 		of := all[len(all)-1]
-		of.XEnds = []float64{min(0, start[0]), start[n-1] + s[elapsedColumn][n-1]}
-		of.Lines = append(of.Lines, doc.Line{Name: c.name, Bare: true,
-			Points: s.binned(values, c.kind == untilNext)})
+		of.Lines = append(of.Lines, overBins(c.name, bins, from, width))
 	}
 	if len(all) > 0 {
 		all[len(all)-1].X = "Time (s)"
 	}
 	return all
-}
-
-// binned returns the mean of a step value per equal span of time, weighted by the steps' times.
-// With held, a value persists between steps, as memory does.
-func (s steps) binned(values []float64, held bool) []doc.Point {
-	start, length, n := s[startColumn], s[elapsedColumn], len(values)
-	from, to := start[0], start[n-1]+length[n-1]
-	bins := min(timelineBins, max(1, n))
-	width := (to - from) / float64(bins)
-	sum, time, last := make([]float64, bins), make([]float64, bins), make([]float64, bins)
-	for row, v := range values {
-		at, end := start[row], start[row]+length[row]
-		bin := 0
-		if width > 0 {
-			bin = min(int((at-from)/width), bins-1)
-		}
-		for ; at < end; bin++ {
-			next := end
-			if bin < bins-1 {
-				next = min(end, from+float64(bin+1)*width)
-			}
-			if next > at {
-				sum[bin] += v * (next - at)
-				time[bin] += next - at
-				last[bin], at = v, next
-			}
-		}
-	}
-	points, before := make([]doc.Point, bins), 0.0
-	for bin := range sum {
-		p := &points[bin]
-		p.X, p.Y = from+(float64(bin)+0.5)*width, sum[bin]/max(width, 1e-12)
-		if held && time[bin] > 0 {
-			p.Y, before = sum[bin]/time[bin], last[bin]
-		} else if held {
-			p.Y = before
-		}
-	}
-	return points
 }

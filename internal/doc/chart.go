@@ -45,7 +45,6 @@ type Chart struct {
 	YEnds   []float64 `json:"yEnds,omitempty"`
 	Lines   []Line    `json:"lines,omitempty"`
 	Bars    []Bar     `json:"bars,omitempty"`
-	Marks   []float64 `json:"marks,omitempty"`  // of x
 	Levels  []float64 `json:"levels,omitempty"` // of y, or of bars
 	Effects []Effect  `json:"effects,omitempty"`
 	Base    float64   `json:"base,omitempty"` // value that effects start from

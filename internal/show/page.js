@@ -63,8 +63,8 @@
         data: l.points.map(p => ({ value: [p.x, over(p) ? top : p.y], point: p, symbol: over(p) ? "triangle" : undefined,
           label: over(p) ? { show: true, position: "bottom", color: color, formatter: () => digits(p.y) } : undefined,
           itemStyle: doubts(p) ? hollow(color) : undefined })),
-        markLine: i === 0 && (c.marks || c.levels) ? { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: ink().soft, type: "dashed" },
-          data: (c.marks || []).map(v => ({ xAxis: v })).concat((c.levels || []).map(v => ({ yAxis: v }))) } : undefined,
+        markLine: i === 0 && c.levels ? { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: ink().soft, type: "dashed" },
+          data: c.levels.map(v => ({ yAxis: v })) } : undefined,
       });
       const whiskers = [];
       if (!bare) l.points.forEach(p => { if (p.low !== undefined && !p.runs) whiskers.push([p.x, p.low], [p.x, p.high], [p.x, "-"]); });
