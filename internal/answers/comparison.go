@@ -2,7 +2,6 @@ package answers
 
 import (
 	"fmt"
-	"path/filepath"
 
 	"github.com/sparseserve/sparseserve/experiments/validate"
 	"github.com/sparseserve/sparseserve/internal/doc"
@@ -86,7 +85,5 @@ func readComparison(dir string) (*doc.Doc, error) {
 	if p.Figures, err = Requests(dir, r); err != nil {
 		return nil, err
 	}
-	addFile(p, filepath.Join(dir, "config.toml"), "config.toml")
-	_, err = restOn(p, []string{dir}, nil)
-	return p, err
+	return onMachines(p, []string{dir}, nil)
 }

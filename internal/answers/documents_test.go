@@ -65,8 +65,8 @@ func TestGoodputDocument(t *testing.T) {
 	text := sameFromFolder(t, "goodput.json", found, of)
 	expectIn(t, text, "m on 1x g; seeds 1, 2, 3 at each rate.",
 		"b serves 2.00 sessions/s within the SLO; a 1.25.",
-		"a 1.25 1.12 to 1.50 tbt P99 TBT 0.375 of 0.500 s 3.00 2.00 321 17", "b 2.00 -",
-		"a 1 1.21 a 2 1.22 a 3 1.23", "SLO of a: level", "SLO of b: another",
+		"a 1.25 1.12 to 1.50 tbt P99 TBT 0.375 of 0.500 s 3.00 2.00 321", "b 2.00 -",
+		"SLO of a: level", "SLO of b: another",
 		"systems have different SLOs", "outside a", "unstable b", "the largest rate below every failure",
 		"Student's t", "goodput (sessions/s)")
 	if strings.Contains(text, "req/s") {
@@ -126,9 +126,6 @@ func TestPurchaseDocument(t *testing.T) {
 		"vllm-0.15 gpu=a100-80gb tensor_parallel=2 3 x 2 a100-80gb $10.74 tbt 54, ttft 11")
 	for i := range a.Candidates {
 		c := &a.Candidates[i]
-		for _, limit := range c.Planned {
-			expectIn(t, text, c.Name+" the load with the margin "+limit.Limit+" "+digits(100*limit.Of))
-		}
 		expectIn(t, text, strings.Join([]string{c.Name, c.Outcome, capacity.USD(c.USDPerHour),
 			c.Price.Provider + ",", c.Price.Date, capacity.USD(c.Price.USDPerHour),
 			capacity.USD(c.USDPerMInput), capacity.USD(c.USDPerMOutput), capacity.USD(c.USDPerMTotal),
@@ -176,7 +173,8 @@ func TestPurchaseCharts(t *testing.T) {
 	}
 	d := Purchase("x", a)
 	if n := len(d.Tables[0].Rows); n != 7 || !slices.Contains(d.Tables[0].Legend,
-		"and 39 candidates of these with other step sizes (purchase.json)") {
+		"and 39 candidates that are dearer, or do not serve, or differ by the step size only "+
+			"(purchase.json)") {
 		t.Errorf("%d rows, %q", n, d.Tables[0].Legend)
 	}
 }
@@ -213,8 +211,7 @@ func TestWhatIfDocument(t *testing.T) {
 			"changes it the most: 2.50 with x 0.5 (+25.0 %), 1.60 with x 2 (-20.0 %).",
 		"a: without effect: idle (7, 8).", "link x 1 x 0.5 2.50 +25.0 - tbt",
 		"link x 1 x 2 1.60 -20.0 -30.0 to -10.0 tbt", "link sets card.link_h2d",
-		"link across and hbm down", "hbm 1 4", "1 1.50 -", "how much: 4 fail", "4 fails 0.700 0.900",
-		"few")
+		"link across and hbm down", "hbm 1 4", "1 1.50 -", "how much: 4 fail", "few")
 	d := of("x")
 	drawn := d.Figures[0].Charts[0]
 	if e := drawn.Effects; len(e) != 2 || e[0].Change != 25 || !e[0].Below || e[1].Change != -20 ||

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/capacity"
-	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/sim"
 )
@@ -34,7 +32,6 @@ func Goodputs(name string, found []capacity.Goodput) *doc.Doc {
 	t := goodputTable(found)
 	t.Legend = (&Runs{Sums: sums}).Levels()
 	d.Tables = append(d.Tables, t)
-	addTable(d, seedGoodputs(found))
 	return d
 }
 
@@ -104,7 +101,7 @@ var boundName = strings.NewReplacer("ttft", "TTFT", "tbt", "TBT", "tpot", "TPOT"
 func goodputTable(found []capacity.Goodput) doc.Table {
 	t := doc.Table{Title: "Candidates", Columns: doc.Columns("candidate", ">goodput|"+units(found),
 		fmt.Sprintf(">interval|%g %%", 100*capacity.GoodputConfidence), "limited by", "has of its bounds",
-		">without a bound|%", ">rejected|%", ">output|tok/s", ">runs"),
+		">without a bound|%", ">rejected|%", ">output|tok/s"),
 		Note: "goodput: the largest rate below every failure, by the mean over seeds; the interval is " +
 			"Student's t over each seed's own"}
 	for i := range found {
@@ -122,24 +119,7 @@ func goodputTable(found []capacity.Goodput) doc.Table {
 				boundName.Replace(b.Name), digits(b.ValueS), digits(b.Limit)))
 		}
 		t.Add(g.Name, g.Goodput, interval, g.LimitedBy, strings.Join(bounds, "; "), missed,
-			100*g.RejectedShare, g.ThroughputTokS, g.Runs)
-	}
-	return t
-}
-
-// seedGoodputs returns a table of each seed's own goodput, if there are several.
-func seedGoodputs(found []capacity.Goodput) doc.Table {
-	t := doc.Table{Title: "Goodput of each seed", Folded: true,
-		Columns: doc.Columns("candidate", ">seed", ">goodput|"+units(found))}
-	for i := range found {
-		g := &found[i]
-		if len(g.SeedGoodputs) < 2 || len(g.Seeds) != len(g.SeedGoodputs) {
-			continue
-		}
-		t.Rule()
-		for j, v := range g.SeedGoodputs {
-			t.Add(g.Name, strconv.FormatUint(g.Seeds[j], 10), v)
-		}
+			100*g.RejectedShare, g.ThroughputTokS)
 	}
 	return t
 }
@@ -153,48 +133,9 @@ func readGoodput(dir string) (*doc.Doc, error) {
 	if len(found) == 0 {
 		return nil, fmt.Errorf("%s: no candidate", filepath.Join(dir, capacity.GoodputFile))
 	}
-	p := Goodputs(nameOf(dir), found)
-	hashes, err := addTrail(p, dir)
+	_, folders, _, err := runFolders(dir)
 	if err != nil {
 		return nil, err
 	}
-	var folders []string
-	for _, hash := range hashes {
-		folders = append(folders, filepath.Join(dir, run.RunsFolder, hash))
-	}
-	if _, err := restOn(p, folders, nil); err != nil {
-		return nil, err
-	}
-	for i, folder := range folders {
-		if i < mostNames {
-			addFile(p, filepath.Join(folder, "config.toml"), "config.toml of a run of "+
-				found[min(i, len(found)-1)].Name)
-		}
-	}
-	return p, nil
-}
-
-// addTrail adds every tried rate, and returns the hash of one run per candidate.
-func addTrail(d *doc.Doc, dir string) (hashes []string, err error) {
-	t := doc.Table{Title: "Every load that was tried", Folded: true}
-	known := map[string]bool{}
-	found, err := eachRow(dir, "trail.csv", func(r *resultRow) {
-		cells, hash := slices.Clone(r.cells), slices.Index(r.header, "hash")
-		if t.Columns == nil {
-			names := slices.DeleteFunc(slices.Clone(r.header), func(h string) bool { return h == "hash" })
-			t.Columns = doc.Columns(names...)
-		}
-		if hash >= 0 {
-			if name := r.text("candidate"); !known[name] && cells[hash] != "" {
-				known[name], hashes = true, append(hashes, cells[hash])
-			}
-			cells = slices.Delete(cells, hash, hash+1)
-		}
-		t.Rows = append(t.Rows, doc.Row{Cells: doc.Texts(cells...)})
-	})
-	if err != nil || !found {
-		return nil, err
-	}
-	d.Tables = append(d.Tables, t)
-	return hashes, nil
+	return onMachines(Goodputs(nameOf(dir), found), folders, nil)
 }

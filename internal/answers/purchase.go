@@ -30,7 +30,6 @@ func Purchase(name string, a *capacity.Purchase) *doc.Doc {
 	first.Legend = left
 	d.Tables = []doc.Table{first}
 	addTable(d, candidateTable(a))
-	addTable(d, limitTable(a))
 	return d
 }
 
@@ -199,22 +198,18 @@ func readPurchase(dir string) (*doc.Doc, error) {
 	if len(a.Candidates) == 0 {
 		return nil, fmt.Errorf("%s: no candidate", filepath.Join(dir, capacity.PurchaseFile))
 	}
-	p := Purchase(nameOf(dir), &a)
-	if _, err := addTrail(p, dir); err != nil {
-		return nil, err
-	}
 	_, folders, _, err := runFolders(dir)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := restOn(p, folders, func(m *machine) bool {
+	p, err := onMachines(Purchase(nameOf(dir), &a), folders, func(m *machine) bool {
 		// A card with 10 % more of a figure only shows the limiting resources of a candidate.
 		return len(m.Card) == 0
-	}); err != nil {
-		return nil, err
+	})
+	if err == nil {
+		addFile(p, filepath.Join(dir, capacity.ChoiceFile), capacity.ChoiceFile)
 	}
-	addFile(p, filepath.Join(dir, capacity.ChoiceFile), capacity.ChoiceFile)
-	return p, nil
+	return p, err
 }
 
 // mostCandidates is the maximum number of candidates in the first table and the charts.
@@ -223,31 +218,17 @@ const mostCandidates = 12
 // firstOfFamilies returns the first candidates, without candidates that differ from an earlier one
 // only by a step size that the plan chose. left counts the omitted candidates.
 func firstOfFamilies(all []capacity.Choice) (shown []*capacity.Choice, left []string) {
-	more, steps := map[string]int{}, 0
 	var families []string
 	for i := range all {
 		c := &all[i]
-		family := cmp.Or(c.Family, c.Name)
-		switch {
-		case slices.Contains(families, family):
-			steps++
-		case len(shown) >= mostCandidates:
-			more[c.Outcome]++
-		default:
+		if family := cmp.Or(c.Family, c.Name); len(shown) < mostCandidates &&
+			!slices.Contains(families, family) {
 			shown, families = append(shown, c), append(families, family)
 		}
 	}
-	if steps > 0 {
-		left = append(left, fmt.Sprintf("and %s of these with other step sizes (purchase.json)",
-			Count(steps, "candidate")))
-	}
-	for _, o := range []struct{ outcome, words string }{
-		{capacity.Meets, "meet the level and cost more"}, {capacity.Dearer, "cost more"},
-		{capacity.Misses, "miss the level"}, {capacity.TooShort, "have too short a context"},
-		{capacity.TooLarge, "do not fit their GPUs"}} {
-		if n := more[o.outcome]; n > 0 {
-			left = append(left, fmt.Sprintf("and %d that %s (purchase.json)", n, o.words))
-		}
+	if n := len(all) - len(shown); n > 0 {
+		left = []string{fmt.Sprintf("and %s that are dearer, or do not serve, or differ by the step size "+
+			"only (purchase.json)", Count(n, "candidate"))}
 	}
 	return shown, left
 }

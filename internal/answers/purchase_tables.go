@@ -76,25 +76,6 @@ func candidateTable(a *capacity.Purchase) doc.Table {
 	return t
 }
 
-// limitTable lists the used share of every limit per candidate.
-func limitTable(a *capacity.Purchase) doc.Table {
-	t := doc.Table{Title: "Limits of the candidates", Folded: true,
-		Columns: doc.Columns("candidate", "under", "limit", ">used|%")}
-	for i := range a.Candidates {
-		c := &a.Candidates[i]
-		t.Rule()
-		if c.Outcome == capacity.Meets {
-			for _, l := range c.Limits {
-				t.Add(c.Name, "the load", l.Limit, 100*l.Of)
-			}
-		}
-		for _, l := range c.Planned {
-			t.Add(c.Name, "the load with the margin", l.Limit, 100*l.Of)
-		}
-	}
-	return t
-}
-
 // Colours of candidates by outcome.
 const meetsColor, dearerColor, missesColor = "#0072b2", "#d9d9d9", "#c62f1f"
 

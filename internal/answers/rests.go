@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/files"
@@ -76,33 +77,31 @@ func (m *machine) figures(engine string) (t doc.Table, err error) {
 	if err != nil {
 		return t, err
 	}
-	how := "measured on this card"
-	if derived {
-		how = "derived from those measured on " + k.MeasuredOn
-	}
-	t = doc.Table{Under: "What the numbers rest on", Folded: true,
-		Title:   fmt.Sprintf("%s with engine %s", c.Title, e.Name),
-		Columns: doc.Columns("figure", ">value", "unit", "from", "source")}
-	if len(m.Card) > 0 {
-		t.Title += ", with " + strings.Join(slices.Sorted(maps.Keys(m.Card)), ", ") + " set"
-	}
+	var set []hw.NamedFigure
 	keys, units := hw.ChangeKeys()
 	for i, key := range keys {
 		if v, ok := m.Card[key]; ok {
-			t.Add("card."+key, doc.As(v, number(v)), units[i], "set",
-				"the configuration, in place of the card's own")
+			set = append(set, hw.NamedFigure{Key: "card." + key, Figure: hw.Figure{Value: v, Unit: units[i],
+				From: "set", Source: "the configuration, in place of the card's own"}})
 		}
 	}
-	count := map[string]int{}
-	for _, f := range slices.Concat(c.Figures(), e.Figures()) {
-		t.Add(f.Key, doc.As(f.Value, number(f.Value)), f.Unit, f.From, f.Source)
-		count[f.From]++
+	t = figuresTable(slices.Concat(set, c.Figures(), e.Figures()))
+	t.Under, t.Folded = "What the numbers rest on", true
+	t.Title = fmt.Sprintf("%s with engine %s", c.Title, e.Name)
+	if len(m.Card) > 0 {
+		t.Title += ", with " + strings.Join(slices.Sorted(maps.Keys(m.Card)), ", ") + " set"
 	}
-	var words []string
-	for _, from := range slices.Sorted(maps.Keys(count)) {
-		words = append(words, fmt.Sprintf("%d %s", count[from], from))
-	}
-	t.Note = fmt.Sprintf("Kernels: %s, %s: %s. Figures of the card and the engine: %s. sparseserve "+
-		"list gpus and list engines print them.", k.Name, how, k.Title, strings.Join(words, ", "))
+	t.Note = fmt.Sprintf("Kernels: %s, %s: %s. sparseserve list gpus and list engines print all "+
+		"figures.", k.Name, OriginOf(k, derived), k.Title)
 	return t, nil
+}
+
+// onMachines adds to an answer from a folder what the machines of its runs rest on, and the
+// configuration of the first.
+func onMachines(d *doc.Doc, folders []string, wanted func(*machine) bool) (*doc.Doc, error) {
+	if _, err := restOn(d, folders, wanted); err != nil || len(folders) == 0 {
+		return d, err
+	}
+	addFile(d, filepath.Join(folders[0], run.ConfigFile), run.ConfigFile)
+	return d, nil
 }

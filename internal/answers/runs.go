@@ -45,9 +45,6 @@ func (r *Runs) Doc() *doc.Doc {
 		latencies(head, rows), metricsTable("Rates", head, rows, "requests", "good", "good_share",
 			"input", "throughput", "total"))
 	addTable(d, differences(head, rows))
-	if len(rows) < len(r.Sums) {
-		d.Tables = append(d.Tables, r.each())
-	}
 	return d
 }
 
@@ -270,21 +267,6 @@ func paired(a, b *runRow, m *sim.Metric) (differences []float64) {
 		}
 	}
 	return differences
-}
-
-// each has one row per run.
-func (r *Runs) each() doc.Table {
-	rows := make([]runRow, len(r.Sums))
-	for i := range r.Sums {
-		rows[i] = runRow{system: r.Sums[i].Name, runs: []*sim.Summary{&r.Sums[i]}}
-	}
-	t := metricsTable("Runs", []doc.Column{{Name: "run"}}, rows, "served", "ttft_mean", "ttft_p99",
-		"tbt_mean", "tbt_p99", "throughput", "delay_mean", "batch", "loads", "hits", "prefix_hits")
-	t.Columns = append(t.Columns, doc.Column{Name: "SLO"})
-	for i := range t.Rows {
-		t.Rows[i].Cells = append(t.Rows[i].Cells[1:], doc.Text(rows[i].state())) // without the load
-	}
-	return t
 }
 
 // warnings returns the grouped warnings of the runs.

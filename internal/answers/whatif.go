@@ -68,9 +68,6 @@ func WhatIf(name string, w *whatif.Result, varied ...*config.Config) *doc.Doc {
 			heat.Charts = append(heat.Charts, heatOf(w, c))
 			d.Tables = append(d.Tables, heatTable(w, c))
 		}
-		for _, x := range c.Thresholds {
-			d.Tables = append(d.Tables, triedTable(c, x))
-		}
 	}
 	knobs.Caption += whiskers
 	d.Figures = drawable(knobs, heat)
@@ -157,10 +154,7 @@ func readWhatIf(dir string) (*doc.Doc, error) {
 	if !whole(w.Cases) {
 		return nil, fmt.Errorf("%s: damaged: a case, or a part of one, is missing", path)
 	}
-	p := WhatIf(nameOf(dir), &w, configsOf([]string{dir})...)
-	addFile(p, filepath.Join(dir, "config.toml"), "config.toml")
-	_, err := restOn(p, []string{dir}, nil)
-	return p, err
+	return onMachines(WhatIf(nameOf(dir), &w, configsOf([]string{dir})...), []string{dir}, nil)
 }
 
 // whole reports whether the cases of a file are complete.

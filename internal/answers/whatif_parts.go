@@ -1,10 +1,7 @@
 package answers
 
 import (
-	"cmp"
 	"fmt"
-	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -90,34 +87,11 @@ func heatTable(w *whatif.Result, c *whatif.Case) doc.Table {
 	return t
 }
 
-// triedTable lists every value at which a threshold was evaluated.
-func triedTable(c *whatif.Case, x *whatif.Crossing) doc.Table {
-	t := doc.Table{Title: x.Name + ": " + c.Name, Note: "Every value that was looked at.",
-		Columns: doc.Columns(x.Knob, "answer", ">value", ">against"), Folded: true}
-	tried := slices.Clone(x.Tried)
-	slices.SortFunc(tried, func(a, b whatif.Answer) int {
-		return cmp.Compare(parsed(a.Setting), parsed(b.Setting))
-	})
-	for _, a := range tried {
-		t.Add(a.Setting, string(a.Verdict), a.Value, a.Against)
-	}
-	return t
-}
-
 func knobName(knob string, factor bool) string {
 	if factor {
 		return knob + " (factor)"
 	}
 	return knob
-}
-
-// parsed returns a number, or infinity if the text is not a number.
-func parsed(text string) float64 {
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return math.Inf(1)
-	}
-	return v
 }
 
 func below(setting, base string) bool {
