@@ -72,7 +72,7 @@ func (blockClose) fit(s *Samples, p *hw.Profile, from source) []model {
 func (g *gpuRun) setupClose(p Point) *setup {
 	m, n := g.model(p.Shape), p.At("tokens")
 	if n%blockTokens != 0 {
-		g.fail("%d tokens fill no whole number of blocks", n)
+		g.fail("%d tokens are not a whole number of blocks", n)
 	}
 	d, rope := int64(m.HeadDim), g.rope(m, n)
 	count := int64(len(rope.slots))

@@ -25,31 +25,30 @@ func (clock) probes() []Probe {
 	rested := []string{"tokens", "rest_ms", "layers"}
 	return []Probe{
 		{Name: probeClock, serve: (*gpuBench).prepareTrain,
-			Means: "the same, some times over, so long after they began to run without pause; before that " +
-				"the card copied within HBM; GPU time of one",
+			Means: "the same, repeated, after_ms after they began to run without pause; before that " +
+				"the card copied within HBM; GPU time of one repetition",
 			Axes: []string{"tokens", "after_ms"}, shaped: true, fixed: clockSamples,
 			byMean: true},
 		{Name: probePrompt, serve: (*gpuBench).prepareTrain,
-			Means: "the linears and the attention of the chunks of two prompts, one chunk after another, " +
-				"after so many tokens of the first prompt or the " +
-				"second; before all of them the card decoded densely; GPU time of one layer",
+			Means: "linears and attention of two prompts, chunk by chunk, after prefix_tokens of the " +
+				"first or second prompt; before both the card computed dense decodes; GPU time of one layer",
 			Axes:   []string{"tokens", "prefix_tokens", "prompt"},
 			shaped: true, fixed: clockSamples, byMean: true},
 		{Name: probeRested, serve: (*gpuBench).prepareRested,
-			Means: "linears after they ran without pause and the card then copied " +
-				"within HBM for so long; mean GPU time of the next layers",
+			Means: "linears that ran without pause, then copies within HBM for rest_ms, " +
+				"then linears again: mean GPU time of these layers",
 			Axes: rested, shaped: true, fixed: clockSamples, byMean: true},
 		{Name: probeRestedDense, serve: (*gpuBench).prepareRested,
-			Means: "the same, the card having decoded densely for so long",
+			Means: "the same with dense decodes for rest_ms",
 			Axes:  rested, shaped: true, fixed: clockSamples, byMean: true},
 		{Name: probeRestedPrefill, serve: (*gpuBench).prepareRested,
-			Means: "the same, the card having done prefill attention for so long",
+			Means: "the same with prefill attention for rest_ms",
 			Axes:  rested, shaped: true, fixed: clockSamples, byMean: true},
 		{Name: probeAfterDecodes, serve: (*gpuBench).prepareInPlace,
-			Means: "linears, some times over after those of decodes; GPU time of one",
+			Means: "linears, repeated after the linears of decodes; GPU time of one repetition",
 			Axes:  []string{"tokens"}, shaped: true, fixed: clockSamples},
 		{Name: probeChunk, setup: (*gpuRun).setupChunk,
-			Means: "the linears and the attention of a prompt's chunk, layer after layer " +
+			Means: "linears and attention of a prompt's chunk, layer after layer " +
 				"without pause; " + gpuTime + " of one layer",
 			Axes: []string{"tokens", "prefix_tokens"}, shaped: true,
 			again: always, byMean: true},

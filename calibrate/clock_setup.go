@@ -144,6 +144,6 @@ func (g *gpuRun) runFor(p paced, long time.Duration) {
 func (g *gpuRun) setupChunk(p Point) *setup {
 	const layers = 16
 	t := g.chunkLayers(g.model(p.Shape), p.At("tokens"), p.At("prefix_tokens"), layers)
-	t.settle = g.settling(p) // chunks' own points keep the card at their pace, one after another
+	t.settle = g.settling(p) // chunks' own points keep the card at the clock of prefill
 	return t
 }

@@ -17,14 +17,13 @@ const (
 
 func (elementwise) probes() []Probe {
 	return []Probe{{Name: probePointwise, setup: (*gpuRun).setupPointwise,
-		Means: "what one layer has except linears and attention: two norms with their residual sums, " +
+		Means: "a layer without linears and attention: two norms with their residual sums, " +
 			"rope with the write of K and V to their blocks, " +
 			"silu(gate) up; " + gpuTime,
 		Axes: []string{"tokens"}, shaped: true, needed: true},
 		{Name: probeInPlace, serve: (*gpuBench).prepareInPlace,
-			Means: "the same between the linears of their layer, each reading what the one before it " +
-				"wrote: GPU time of a layer of both, some times over after decodes, less that of its " +
-				"linears alone",
+			Means: "the same between the linears of their layer, each reading the output of the previous " +
+				"one: GPU time of such a layer, repeated after decodes, less the time of the linears alone",
 			Axes: []string{"tokens"}, shaped: true, fixed: clockSamples}}
 }
 

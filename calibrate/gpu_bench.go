@@ -120,7 +120,7 @@ func (g *gpuBench) Prepare(p Point) (Timed, error) {
 // setup is a prepared point: the work to time, and a check of one result.
 type setup struct {
 	bench    cuda.Bench
-	rotation [][]cuda.Operation // instead of the bench's calls: those of one sample, in rotation
+	rotation [][]cuda.Operation // instead of the bench's calls: the calls of a sample, in rotation
 	next     int                // of rotation
 	overlap  []cuda.Operation   // runs without pause on a second thread
 	verify   func()             // its error is the gpuRun's

@@ -61,7 +61,7 @@ func (j *journal) resume(data []byte) (note string, err error) {
 	for _, r := range old.Records {
 		j.done[r.Point.Key()] = true
 	}
-	return fmt.Sprintf("%s has %d points of this machine: they are not measured again", j.path,
+	return fmt.Sprintf("%s keeps %d points of this machine, which are not measured again", j.path,
 		len(old.Records)), nil
 }
 

@@ -42,7 +42,7 @@ func (l layer) power(f float64) float64 {
 	return l.hot*(1-share) + share
 }
 
-// run does so many layers and returns the mean time of one.
+// run computes layers and returns the mean time of a layer.
 func (g *governor) run(l layer, layers int) float64 {
 	elapsed, done := 0.0, 0.0
 	for done < float64(layers) {
@@ -83,8 +83,7 @@ func (t *machine) chunkLayer(p Point, m *hw.Model, prefix float64) layer {
 	return l
 }
 
-// gainAt is straight in the logarithm of the tokens between those of clockSizes, and the same
-// beyond.
+// gainAt interpolates between clockSizes in the logarithm of the tokens, and is constant beyond.
 func (t *machine) gainAt(shape string, tokens int64) float64 {
 	of := t.clock.gain[slices.Index(shapes, shape)]
 	few, many := float64(clockSizes[0]), float64(clockSizes[1])

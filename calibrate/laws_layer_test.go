@@ -9,15 +9,14 @@ import (
 // kvToken is the bytes of a token's K and V in one layer, fp16.
 func kvToken(m *hw.Model) float64 { return float64(2 * 2 * m.KVHeads * m.HeadDim) }
 
-// layerWeights are those of a layer's four matrices.
+// layerWeights returns the number of weights in a layer's four matrices.
 func layerWeights(m *hw.Model) float64 {
 	h, q, kv, f := m.Hidden, m.QHeads*m.HeadDim, m.KVHeads*m.HeadDim, m.FFN
 	return float64(h*(q+2*kv) + q*h + 3*h*f)
 }
 
-// matrices reads and multiplies so many fp16 weights. The two overlap but where both bind: an H200
-// takes 130.4 and 142.1 us for a layer of llama2-7b and llama3-8b at 128 tokens, of which reading
-// alone is 117 and 125 and multiplying alone some 90 and 97; a sum of cubes gives 132 and 142.
+// matrices returns the time to read and multiply fp16 weights. Reading and multiplying overlap, but
+// not fully where they take about the same time, so their cubes are summed.
 func (t *machine) matrices(weights, tokens float64) float64 {
 	return math.Cbrt(math.Pow(2*weights/t.gemmRead, 3) + math.Pow(2*tokens*weights/t.gemmCompute, 3))
 }
@@ -91,8 +90,8 @@ func (t *machine) sparseDecode(m *hw.Model, batch, tokens float64) float64 {
 		tokens*kvToken(m)/t.sparse.rate
 }
 
-// scores ranks digests of two vectors a block and KV head, of all requests' blocks: those of a
-// list of more than 128 with a search, and those of lists that share no cluster against others.
+// scores returns the time to rank the digests of all requests' blocks, two vectors a block and KV
+// head. A list of more than 128 blocks needs a search.
 func (t *machine) scores(m *hw.Model, batch, blocks float64) float64 {
 	lists := batch * float64(m.KVHeads)
 	s := t.scoreLaunch + blocks*float64(m.KVHeads*2*2*m.HeadDim)/t.scoreRate
@@ -105,7 +104,7 @@ func (t *machine) scores(m *hw.Model, batch, blocks float64) float64 {
 	return s
 }
 
-// psaPoint has equal lists, in one launch or one a round, or lists that end one after another.
+// psaPoint has equal lists, in one launch or a launch a round, or lists that end in turn.
 func (t *machine) psaPoint(p Point, m *hw.Model) float64 {
 	batch, micro := float64(p.At("batch")), float64(p.At("micro_blocks"))
 	lists := batch * float64(m.KVHeads)

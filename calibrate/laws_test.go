@@ -99,7 +99,7 @@ func (t *machine) seconds(p Point, m *hw.Model) float64 {
 	panic(fmt.Sprintf("no cost of %s", p.Key()))
 }
 
-// copies is n copies of so many bytes in all:
+// copies returns the time of n copies of B bytes in all:
 //
 //	t = base + n (call + more) + B/link
 func (t *machine) copies(c copyLaw, n, bytes, more, link float64) float64 {

@@ -65,7 +65,7 @@ func parseOrigin(data []byte) (o Origin, rest []byte, lines int, err error) {
 		data = after
 		if lines > 1 {
 			if lines > len(fields)+1 {
-				return o, nil, lines, errors.New("one comment line too many")
+				return o, nil, lines, errors.New("one comment line more than the format has")
 			}
 			name, value, _ := bytes.Cut(text, []byte(": "))
 			f := fields[lines-2]

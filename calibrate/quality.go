@@ -35,7 +35,7 @@ func (m *model) judge(p *hw.Profile) hw.Fit {
 	points := m.held
 	if len(points) == 0 {
 		points = m.fit
-		f.Flags = append(f.Flags, "too few points to hold any out: errors are of the fit itself")
+		f.Flags = append(f.Flags, "too few points to hold any out: errors are on the fitted points")
 	}
 	if len(points) == 0 {
 		return f

@@ -15,9 +15,9 @@ var update = flag.Bool("update", false,
 	"write the built-in card, kernels and engine of the committed samples anew")
 
 // TestRefitH200 fits the committed samples anew and finds the committed profiles: every figure
-// within 0.5 %, as rounding differs between CPU architectures, and all words. The card is that of
-// the first samples; those of the second, with another prefill kernel, have kernels and an engine
-// of their own.
+// within 0.5 %, as rounding differs between CPU architectures, and all words. The card comes from
+// the first samples. The second samples have another prefill kernel, so they make other kernels and
+// another engine.
 func TestRefitH200(t *testing.T) {
 	const first = "sparseserve-live-mma"
 	folder := filepath.Join("..", "hw")

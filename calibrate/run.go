@@ -19,7 +19,7 @@ import (
 type Options struct {
 	Out     string // profile to write; the CSV and the table of fits go to its folder
 	Plan    Plan
-	Fresh   bool  // measure anew what an earlier run has measured
+	Fresh   bool  // measure again points that an earlier run kept
 	PoolGiB int64 // largest pinned pool; 0: up to 32, and half of the host's free memory
 	// Log gets what a user should know; Progress how many points are done.
 	Log      func(string)

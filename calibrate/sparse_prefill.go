@@ -211,9 +211,9 @@ func fitIndex(s *Samples, p *hw.Profile, from source, row *hw.SparseRow, probe, 
 		})
 	what = "index of " + what
 	row.IndexLaunch = from.us(c[0], what+": its kernels")
-	row.Scan = from.gbps(c[1], what+": Q and K that it goes through")
-	row.Choice = from.gbps(c[2], what+": what rows choose from, 4 bytes each")
-	row.Step = from.figure(c[3]*1e9, "ns", what+": what comes one after another")
+	row.Scan = from.gbps(c[1], what+": Q and K that it reads")
+	row.Choice = from.gbps(c[2], what+": scores of rows, 4 bytes each")
+	row.Step = from.figure(c[3]*1e9, "ns", what+": steps in sequence")
 	m.name = probe
 	m.draw = picture{x: scanned, xLabel: "bytes of Q and K", rate: scanned}
 	m.price = func(p *hw.Profile, at observation) float64 { _, i := sparsePrice(p, at); return i }

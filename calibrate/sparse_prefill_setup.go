@@ -160,7 +160,7 @@ func (g *gpuRun) drawList(a *cuda.MIAttendArgs, tile, blocks, columns int) (l ti
 			taken[i], parts[0] = true, append(parts[0], int32(i*miBlock))
 		}
 	} else {
-		for i := range n { // one of each n-th of them
+		for i := range n { // one of each n-th
 			at := i*seen/n + g.r.IntN((i+1)*seen/n-i*seen/n)
 			taken[at], parts[i%3] = true, append(parts[i%3], int32(at*miBlock))
 		}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Linears of a train are those that began nearest to the point's time; chunks are found
-// by those before them.
+// A point takes the linears of a train that began nearest to its time, and chunks by the chunks
+// before.
 func TestTrainPoints(t *testing.T) {
 	t.Parallel()
 	groups := []trainGroup{{0, 1}, {0.004, 2}, {0.009, 3}, {0.014, 4}}

@@ -41,18 +41,18 @@ type machine struct {
 	sync float64
 }
 
-// copyLaw is of one memcpy a block.
+// copyLaw prices one memcpy a block.
 type copyLaw struct{ base, call float64 }
 
 type kernelLaw struct{ floor, launch, block, rate float64 }
 
-// swapLaw is of the kernel of hot buffers; scan is of 1,024 slots.
+// swapLaw prices the kernel of hot buffers; scan is the time of 1,024 slots.
 type swapLaw struct{ launch, scan, rate, request float64 }
 
 type decodeLaw struct{ launch, rate, merge, wave float64 }
 
-// sparseLaw is of MInference's kernels: a tile of queries' own time on a full card, FLOP/s of
-// blocks and of columns; bytes/s of Q and K, and of what rows choose from.
+// sparseLaw prices MInference's kernels: a tile of queries' own time on a full card, FLOP/s of
+// blocks and of columns; bytes/s of Q and K, and of the scores that rows choose from.
 type sparseLaw struct {
 	launch, tile, blocks, columns                  float64
 	lineLaunch, lineScan, lineChoice, lineStep     float64
@@ -61,7 +61,7 @@ type sparseLaw struct {
 
 type psaLaw struct{ launch, relaunch, perHead, round, rate float64 }
 
-// clockLaw is of a card that holds its power limit: shares of the limit drawn at the full
+// clockLaw describes a card that holds its power limit: shares of the limit drawn at the full
 // clock, times in s.
 type clockLaw struct {
 	ratio, filter, slew, copies, memory float64
@@ -100,7 +100,7 @@ func truth(name string) *machine {
 	}
 }
 
-// doublings of the base pool, to one of so many MiB.
+// doublings returns how many times the base pool doubles to reach poolMiB.
 func doublings(poolMiB int64) float64 { return math.Log2(float64(poolMiB) / basePool) }
 
 // fakeSMs is as in fakeOrigin; the kernels have two CTAs on each.

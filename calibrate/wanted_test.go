@@ -7,7 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
-// wantedFigure is a fitted figure, what the machine has, in SI, and how far it may be off.
+// wantedFigure is a fitted figure, the machine's value in SI, and the allowed error.
 type wantedFigure struct {
 	name      string
 	got       hw.Figure

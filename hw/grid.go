@@ -157,7 +157,7 @@ func (g *Grid) check(path string) error {
 		return wrong(path+".kernel", "want one of %v, got %q",
 			slices.Sorted(maps.Keys(gridSizes)), g.Kernel)
 	case len(g.Axes) != len(sizes):
-		return wrong(path+".axes", "want %d of them, %v, got %d", len(sizes), sizes, len(g.Axes))
+		return wrong(path+".axes", "want %d axes, %v, got %d", len(sizes), sizes, len(g.Axes))
 	case g.Source == "":
 		return wrong(path+".source", "want a source")
 	case !slices.Contains([]string{Published, Measured, Derived, Imported}, g.From):

@@ -61,11 +61,11 @@ func newNotes(p *Profile, m *Model, c *coster) *notes {
 	n.text[noteIndexer] = fmt.Sprintf("no kernel measured on %s; priced by bytes at the "+
 		"rate of scoring blocks, by FLOPs at prefill attention's share of the FP8 peak", p.Name)
 	n.text[noteExperts] = fmt.Sprintf("no kernel measured on %s; priced as linears of their "+
-		"size, all experts alike likely", p.Name)
-	n.text[noteNarrow] = fmt.Sprintf("no linears of them measured on "+
-		"%s; scaled from those of 16 by bytes and peak", p.Name)
+		"size, with every expert equally likely", p.Name)
+	n.text[noteNarrow] = fmt.Sprintf("no such linears measured on "+
+		"%s; scaled from 16-bit linears by bytes and peak", p.Name)
 	n.text[noteShape] = fmt.Sprintf(
-		"no measured points for %s on %s; the mean of those measured, by weights per layer",
+		"no measured points for %s on %s; scaled from the mean of measured models by weights per layer",
 		m.Name, p.Name)
 	n.text[noteLinears] = fmt.Sprintf(
 		"asked for %%.0f tokens, measured %.0f to %.0f on %s; continued at constant rate",

@@ -56,7 +56,7 @@ func (t *tiered) checkSaves() error {
 			}
 		}
 		if saved < full {
-			return fmt.Errorf("law 3: request %d has %d full blocks, %d of them saved or queued to be", r.ID,
+			return fmt.Errorf("law 3: request %d has %d full blocks, %d saved or queued for saving", r.ID,
 				full, saved)
 		}
 	}

@@ -70,13 +70,14 @@ func (r *reused) warnings() (w []warn.Warning) {
 	}
 	if !r.stack.Remembers() {
 		w = append(w, warn.New(warn.TraceContent,
-			"the most that a cache can find (Belady) is left "+
-				"out: prompts have too many parts in all, as those of a session of thousands of turns").About(
+			"the optimum of a cache (Belady) is left out, because the prompts have too many parts in all; "+
+				"sessions of thousands of turns do").About(
 			"reuse"))
 	}
 	if share := r.stack.Sampled(); share < 1 {
-		w = append(w, warn.New(warn.TraceContent, "what prefix caches find is an estimate from a sample "+
-			"(SHARDS): prompts have too many different parts; 1 in %g is counted", 1/share).About("reuse"))
+		w = append(w, warn.New(warn.TraceContent, "hits of prefix caches are estimated from "+
+			"a sample (SHARDS), because the prompts have too many different parts; 1 in %g is counted",
+			1/share).About("reuse"))
 	}
 	return w
 }

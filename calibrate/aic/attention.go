@@ -148,8 +148,8 @@ func (im *importer) fromHBM(g *hw.Grid, times map[hw.Sizes]float64) {
 			delete(times, at)
 		}
 	}
-	im.notes = append(im.notes, fmt.Sprintf("decode attention to KV of %s: %d times are of KV in the "+
-		"L2 and have HBM's rate instead", g.Type, cached))
+	im.notes = append(im.notes, fmt.Sprintf("decode attention to KV of %s: HBM's rate replaces %d "+
+		"times measured in the L2", g.Type, cached))
 }
 
 // Sizes of the prefill attention grid. Prompts of one length form a batch of at most 131,072

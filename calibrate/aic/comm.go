@@ -23,7 +23,7 @@ func (im *importer) allReduce() error {
 		return err
 	}
 	if rows == nil {
-		im.missing(operation, "all-reduces are those of the card")
+		im.missing(operation, "all-reduces keep the card's times")
 		return nil
 	}
 	times := map[hw.Sizes]float64{}

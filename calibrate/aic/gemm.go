@@ -38,7 +38,7 @@ func (im *importer) gemms() error {
 		return err
 	}
 	if rows == nil {
-		im.missing("gemm_perf", "linears are those of "+im.base.Name)
+		im.missing("gemm_perf", "linears are taken from "+im.base.Name)
 		return nil
 	}
 	byType := map[string][]row[gemmColumns]{}
@@ -55,7 +55,7 @@ func (im *importer) gemms() error {
 		flops := 2 * float64(r.of.M) * float64(r.of.N) * float64(r.of.K)
 		if peak := im.card.PeakOf(kind); flops/(r.Latency*1e-3) > peak {
 			return im.fault("gemm_perf", r.line, "%d x %d x %d of %s in %.4g ms are %.4g TFLOP/s, above "+
-				"the card's peak of %.4g: the nominal figures are of another card", r.of.M, r.of.N, r.of.K,
+				"the card's peak of %.4g: the nominal figures describe another card", r.of.M, r.of.N, r.of.K,
 				r.of.Type, r.Latency, flops/r.Latency/1e9, peak/1e12)
 		}
 		byType[kind] = append(byType[kind], r)
@@ -163,8 +163,8 @@ func (im *importer) aboveHost(times map[hw.Sizes]float64) {
 			times[at], im.hosted[at] = min(t, other*by), true
 		}
 	}
-	im.notes = append(im.notes, fmt.Sprintf("GEMMs of fp8_block: %d of %d times are the host's and "+
-		"are those of fp8 times %.3g instead", len(im.hosted), len(times), by))
+	im.notes = append(im.notes, fmt.Sprintf("GEMMs of fp8_block: fp8's times x %.3g replace %d of %d"+
+		", which the host limits", by, len(im.hosted), len(times)))
 }
 
 // climbs returns the token counts that the grid keeps. It drops a count one above a tile if the

@@ -134,7 +134,7 @@ func (im *importer) grid(g hw.Grid, times map[hw.Sizes]float64, c common,
 		fastest(&g, 1)
 	}
 	g.From = hw.Imported
-	g.Source = source(c, kernels, fmt.Sprintf("; %d of %d times are of smaller sizes in proportion",
+	g.Source = source(c, kernels, fmt.Sprintf("; %d of %d times are scaled from smaller sizes",
 		filled, len(g.Times)))
 	if filled == 0 {
 		g.Source = source(c, kernels, "")

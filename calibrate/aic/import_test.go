@@ -157,13 +157,13 @@ func TestBadTables(t *testing.T) {
 	}{
 		"no table": {t.TempDir(), "no .parquet file"},
 		"schema": {write(t, "gemm_perf", []other{{"VLLM", 1}}),
-			`gemm_perf.parquet: no column "version": a table of another schema`},
+			`gemm_perf.parquet: no column "version": the table has another schema`},
 		"no time": {write(t, "gemm_perf", change(func(r []gemmTable) { r[2].Latency = 0 })),
 			"row 3: latency 0: want milliseconds above 0"},
 		"peak": {write(t, "gemm_perf", change(func(r []gemmTable) { r[len(r)-1].Latency = 1e-4 })),
 			"above the card's peak of 989"},
 		"device": {write(t, "gemm_perf", change(func(r []gemmTable) { r[4].Device = "NVIDIA L4" })),
-			"row 5 is of NVIDIA L4, row 1 of NVIDIA H200"},
+			"row 5 was measured on NVIDIA L4, row 1 on NVIDIA H200"},
 		"size": {write(t, "gemm_perf", change(func(r []gemmTable) { r[0].M = -1 })), "row 1: m, n and k"},
 	} {
 		_, err := importFrom(c.dir)

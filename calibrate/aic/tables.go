@@ -35,7 +35,7 @@ const (
 )
 
 // errDamaged replaces the Parquet library's error for a damaged file.
-var errDamaged = errors.New("damaged, or no Parquet file; get it anew")
+var errDamaged = errors.New("damaged, or not a Parquet file; download it again")
 
 // tables are the files of one card's folder.
 type tables struct {
@@ -154,8 +154,8 @@ func readFile[T any](path string, other map[string]int) (all []row[T], err error
 		case r.Framework == "" || r.Version == "" || r.Kernel == "":
 			return nil, fmt.Errorf("row %d: want a framework, a version and a kernel_source", r.line)
 		case r.Device != commons[0].Device:
-			return nil, fmt.Errorf("row %d is of %s, row 1 of %s: want one device", r.line, r.Device,
-				commons[0].Device)
+			return nil, fmt.Errorf("row %d was measured on %s, row 1 on %s: want one device", r.line,
+				r.Device, commons[0].Device)
 		case r.Version != commons[0].Version:
 			other[r.Framework+" "+r.Version]++
 			continue
@@ -175,13 +175,14 @@ func hasColumns(file *parquet.File, of reflect.Type) error {
 		name, _, _ := strings.Cut(f.Tag.Get("parquet"), ",")
 		column, ok := file.Schema().Lookup(name)
 		if !ok {
-			return fmt.Errorf("no column %q: a table of another schema (its columns: %s)", name,
+			return fmt.Errorf("no column %q: the table has another schema (its columns: %s)", name,
 				strings.Join(columnNames(file), ", "))
 		}
 		want := map[reflect.Kind]parquet.Kind{reflect.String: parquet.ByteArray,
 			reflect.Int64: parquet.Int64, reflect.Float64: parquet.Double}[f.Type.Kind()]
 		if got := column.Node.Type().Kind(); got != want {
-			return fmt.Errorf("column %q is of type %v, want %v: a table of another schema", name, got, want)
+			return fmt.Errorf("column %q has type %v, want %v: the table has another schema", name,
+				got, want)
 		}
 	}
 	return nil

@@ -62,8 +62,8 @@ func Measure(ctx context.Context, o Options) (found *Found, err error) {
 	f, err := openDirect(filepath.Join(dir, "probe"), os.O_RDWR|os.O_CREATE|os.O_EXCL)
 	removed := os.RemoveAll(dir) // now, so that nothing stays whatever ends the process
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("no file past the page cache (O_DIRECT) is to be had "+
-			"there; name a folder on the drive: %w", err), removed)
+		return nil, errors.Join(fmt.Errorf("this folder allows no file past the page cache "+
+			"(O_DIRECT); name a folder on the drive: %w", err), removed)
 	}
 	defer func() { err = errors.Join(err, f.Close(), removed) }()
 	return found, o.measure(ctx, f, found)

@@ -277,7 +277,7 @@ func TestBadSweeps(t *testing.T) {
 
 func TestSweepKeysBelongToSweeps(t *testing.T) {
 	_, err := Load(testkit.Write(t, "s.toml", "[[axis]]\ngrid.seed = [1]\n"), nil)
-	if err == nil || !strings.Contains(err.Error(), "s.toml:1: axis: is of a file with axes") {
+	if err == nil || !strings.Contains(err.Error(), "s.toml:1: axis: belongs in a file with axes") {
 		t.Errorf("error %v, want one that names the commands that run it", err)
 	}
 }

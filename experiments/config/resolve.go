@@ -256,9 +256,9 @@ func (l *loader) placeError(key string, err error) error {
 func (l *loader) checkPrefixHit(s *sim.Spec) error {
 	hit := l.cfg.Workload.PrefixHit
 	if hit > 0 && s.CachesPrefixes() && s.PrefixCache.DRAMGiB == 0 {
-		return l.keyError("workload.prefix_hit", Show(hit), fmt.Sprintf("says what is cached, and so "+
-			"does prefix_cache.mode = %q of system %s, by content: set one of them, or "+
-			"prefix_cache.dram_gib for DRAM that has it", s.PrefixCache.Mode, s.Name))
+		return l.keyError("workload.prefix_hit", Show(hit), fmt.Sprintf("sets how much of a prompt is "+
+			"cached, and prefix_cache.mode = %q of system %s finds it by content: set only one, or set "+
+			"prefix_cache.dram_gib, whose DRAM then holds the declared prefix", s.PrefixCache.Mode, s.Name))
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ var sweepKeys = []string{
 }
 
 // ofSweeps is the reason against these keys in any other configuration.
-const ofSweeps = "is of a file with axes, which simulate, goodput and plan run"
+const ofSweeps = "belongs in a file with axes, which simulate, goodput and plan run"
 
 // Sweep is a set of experiments that differ in the keys of their axes.
 type Sweep struct {

@@ -170,7 +170,7 @@ func checkLive(p *config.Point) error {
 	switch {
 	case p.Fleet.On():
 		return refuse("fleet.replicas", p.Fleet.Replicas,
-			"a live run is of one server that stays up; leave [fleet] out")
+			"a live run has one server, which stays up; leave [fleet] out")
 	case p.Workload.PrefixHit > 0:
 		return refuse("workload.prefix_hit", p.Workload.PrefixHit, "a live run finds hits by content "+
 			"alone: workload.trace = \"sessions\" or a trace with content, and prefix_cache.mode")
@@ -325,7 +325,7 @@ func (l *Live) source(m *hw.Model, seed uint64) (weights.Source, error) {
 	got := folder.Config()
 	if got.Layers != shape.Layers || got.Hidden != shape.Hidden || got.HeadsQ != shape.HeadsQ ||
 		got.HeadsKV != shape.HeadsKV || got.FFN != shape.FFN || got.Vocab != shape.Vocab {
-		return nil, errors.Join(fmt.Errorf("%s: the weights are not those of model %s; set model to "+
+		return nil, errors.Join(fmt.Errorf("%s: these weights do not belong to model %s; set model to "+
 			"the same folder", l.Weights, m.Name), folder.Close())
 	}
 	return folder, nil

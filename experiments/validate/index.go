@@ -23,8 +23,8 @@ func (v *Validation) index(lives, simulated []string) error {
 			return err
 		}
 		if sum.Completed == 0 {
-			v.notes = append(v.notes, fmt.Sprintf("%s is left out: no request of it was served live; %s "+
-				"says why", p.Label, filepath.Join(lives[i], run.RequestsCSV+".gz")))
+			v.notes = append(v.notes, fmt.Sprintf("%s is left out: its live run served no request; %s "+
+				"has the reasons", p.Label, filepath.Join(lives[i], run.RequestsCSV+".gz")))
 			continue
 		}
 		made, err := readManifest(lives[i])

@@ -72,7 +72,7 @@ func (s *Study) prepare(ctx context.Context, e *Evaluator) (variants []variant, 
 	}
 	cfg := s.base.Variants[0].Config
 	if cfg.NoRates && !s.Metric.Search() {
-		return nil, nil, fmt.Errorf("--metric %s: workload.rate: not set, and %s is of one load; "+
+		return nil, nil, fmt.Errorf("--metric %s: workload.rate: not set, and %s needs one load; "+
 			"set it, as in --set workload.rate=1", s.Metric.Name, s.Metric.Name)
 	}
 	if rates := len(cfg.Rates) * len(cfg.Clients); !s.Metric.Search() && rates > 1 {

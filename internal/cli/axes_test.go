@@ -33,7 +33,7 @@ func TestSweep(t *testing.T) {
 	}
 	testkit.Golden(t, "sweep.txt", filepath.ToSlash(out))
 	_, again, _ := runHere(t.Context(), pretend, "simulate", "s.toml")
-	_, rest, ok := strings.Cut(again, "\n8 of them finished before and are kept in out/s/runs.\n")
+	_, rest, ok := strings.Cut(again, "\n8 of 8 runs finished before and are kept in out/s/runs.\n")
 	if !ok || !strings.HasSuffix(out, rest) {
 		t.Errorf("again:\n%s", again)
 	}
@@ -137,7 +137,7 @@ func TestAnotherVersion(t *testing.T) {
 		t.Errorf("beside each other: status %d, stderr %q", status, errs)
 	}
 	if status, out, errs := runHere(t.Context(), nil, "simulate", "s.toml", "--out",
-		"out"); status != 0 || !strings.Contains(out, "1 of them finished before") {
+		"out"); status != 0 || !strings.Contains(out, "1 of 2 runs finished before") {
 		t.Errorf("status %d, stdout %q, stderr %q", status, out, errs)
 	}
 }

@@ -29,7 +29,7 @@ type calibrateCmd struct {
 // measureFlags are flags of commands that measure on a GPU.
 type measureFlags struct {
 	Pool  int64 `placeholder:"GIB" help:"Largest pool of host memory to pin. Default: 32, at most half of what is free."`
-	Force bool  `help:"Measure anew what an earlier run has measured."`
+	Force bool  `help:"Measure again what an earlier run measured."`
 }
 
 type calibrateRun struct {

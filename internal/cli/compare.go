@@ -24,8 +24,8 @@ type compareCmd struct {
 	A string `arg:"" name:"A" help:"Log of a real server: the result of vllm bench serve --save-result --save-detailed or of SGLang's bench_serving --output-details, AIPerf's profile_export.jsonl, inference-perf's per_request_lifecycle_metrics.json, guidellm's benchmarks JSON, or CSV with arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s and, where it is known, prompt_id (requests of one id have the same prompt) or content. gzip and zstd are unpacked; - reads standard input. Or a result folder."`
 	B string `arg:"" optional:"" name:"B" complete:"experiments" help:"Of a log, the TOML file of its server: model, card and system; its workload is not used, and --set does without it. Of a result folder, another one."`
 	settings
-	Skip   float64 `placeholder:"SECONDS" help:"Of a log, leave requests that arrived before out of every figure, measured and simulated. They are simulated all the same."`
-	Prefix string  `name:"prefix-hit" placeholder:"SHARE" help:"Of a log, the share of each prompt that came from the server's prefix cache, 0 to 1. Default, and auto: what the prefix cache has, where the log has a column prompt_id or content; else none of it or all, whichever simulation is nearer to the log."`
+	Skip   float64 `placeholder:"SECONDS" help:"Of a log, leave requests that arrived before out of every figure, measured and simulated. They are still simulated."`
+	Prefix string  `name:"prefix-hit" placeholder:"SHARE" help:"Of a log, the share of each prompt that came from the server's prefix cache, 0 to 1. Default, and auto: the simulated prefix cache finds hits if the log has a column prompt_id or content; otherwise none or the whole prompt, whichever simulation is nearer to the log."`
 	resultFlags
 }
 

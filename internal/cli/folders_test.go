@@ -38,7 +38,7 @@ func TestSweepFolderIsSafe(t *testing.T) {
 	writeFile(t, "out/s/pictures.csv", "picture,panel\nttft,TTFT\n")
 	writeFile(t, "out/s/mine.png", "")
 	if out, _ := step("[0.1, 0.2, 0.3]", exitOK, "out/s", 3); !strings.Contains(out,
-		"2 of them finished before") {
+		"2 of 3 runs finished before") {
 		t.Errorf("a larger sweep: %s", out)
 	}
 	step("[0.1]", exitOK, "out/s-2", 1)

@@ -152,8 +152,8 @@ func testFullDisk(t *testing.T, program string) {
 		"make room and give the same command again\nstatus 1\n") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	if !strings.Contains(out, "of them finished before") || strings.Contains(out,
-		"24 of them finished before") {
+	if !strings.Contains(out, "runs finished before") || strings.Contains(out,
+		"24 of 24 runs finished before") {
 		t.Errorf("nothing finished was kept:\n%s", out)
 	}
 }
@@ -192,7 +192,7 @@ func testJobs(t *testing.T, program string) {
 
 	for dir, job := range map[string]string{"array": "slurm", "indexed": "kubernetes"} {
 		if out := sweep(dir); !strings.Contains(out, ": 3 runs") ||
-			!strings.Contains(out, "\n3 of them finished before and are kept in ") {
+			!strings.Contains(out, "\n3 of 3 runs finished before and are kept in ") {
 			t.Error(out)
 		}
 		if err := os.RemoveAll(filepath.Join(dir, job)); err != nil {

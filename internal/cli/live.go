@@ -42,7 +42,7 @@ func (m *liveMode) Decode(ctx *kong.DecodeContext) error {
 type liveFlags struct {
 	Live       liveMode `help:"Run on the GPU of this machine (--live=gpu, the same as --live), or on a reference in Go that is fit for tiny models (--live=reference)."`
 	Weights    string   `placeholder:"DIR" help:"With --live: a folder of safetensors with its config.json. Default: drawn from the seed."`
-	Select     string   `enum:"process,model" default:"process" help:"With --live: what sparse attention reads: what the score process selects, as in the simulation (process), or what the model's own metadata does (model). With sparse prefill: vertical-slash lines where the cost model assumes them, or those that the model's indices find. Default: ${default}."`
+	Select     string   `enum:"process,model" default:"process" help:"With --live: who selects blocks for sparse attention: the score process, as in the simulation (process), or the model's own metadata (model). The same choice sets the vertical-slash lines of sparse prefill: as the cost model assumes them, or as the model's indices find them. Default: ${default}."`
 	Record     string   ` placeholder:"FILE" help:"With --live: write what every decode of the run selects; selection.recording = \"FILE\" replays it."`
 	Pace       bool     `help:"With --live: wait out the gaps in which no request runs. Default: skip them."`
 	SplitEvery int64    `hidden:"" placeholder:"N" default:"${splitEvery}" help:"With --live: every n-th step is split into phases by GPU events, which cost some time. Default: ${default}."`

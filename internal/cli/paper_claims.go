@@ -27,7 +27,7 @@ const (
 
 type claimsCmd struct {
 	Names   []string     `arg:"" optional:"" name:"NAME" complete:"claims" help:"Papers (sparseserve, psa, minference) or claims, as in ss-fig16a. Default: all."`
-	Numbers claimNumbers `enum:"measured,kept,null,swapped,sensitivity,search" default:"measured" placeholder:"KIND" help:"Numbers to judge by. measured: of runs. kept: those that the program comes with; nothing runs. null: of a model in which no mechanism has an effect. swapped: with the tuned output lengths of the two models exchanged, beside ours, both on three seeds of 100 requests and with goodput to a quarter. sensitivity: with each tuned parameter at half and at double, on such runs. search: those that the program comes with of each changed reading and load, beside ours. Default: ${default}."`
+	Numbers claimNumbers `enum:"measured,kept,null,swapped,sensitivity,search" default:"measured" placeholder:"KIND" help:"Numbers to judge by. measured: make the runs. kept: numbers built into the program; nothing runs. null: a model in which no mechanism has an effect. swapped: the tuned output lengths of the two models exchanged, beside ours; three seeds of 100 requests, goodput within 25 %. sensitivity: each tuned parameter halved and doubled, with such runs. search: built-in numbers of each changed reading and load, beside ours. Default: ${default}."`
 	settings
 	JSON   bool   `name:"json" help:"Print one JSON array, an object a value, and nothing else."`
 	Format string `enum:"text,md" default:"text" help:"How to print tables: text, or md for Markdown. Default: ${default}."`

@@ -139,7 +139,7 @@ func (s *simulateCmd) announce(app *App, sweep *config.Sweep, head *head, folder
 	}
 	head.print(app.Stdout, points)
 	if before := points - missing; before > 0 {
-		fmt.Fprintf(app.Stdout, "%d of them finished before and are kept in %s.\n", before,
+		fmt.Fprintf(app.Stdout, "%d of %d runs finished before and are kept in %s.\n", before, points,
 			inCell(folder.Store.Dir()))
 	}
 }

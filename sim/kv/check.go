@@ -90,8 +90,8 @@ func (c *Cache) checkShares() error {
 				continue
 			}
 			if !s.live || x.known[s.keys[b]] != at {
-				return fmt.Errorf("request %d shares block %d as entry %d, its key is of entry %d", s.id, b,
-					at, x.known[s.keys[b]])
+				return fmt.Errorf("request %d shares block %d as entry %d, its key belongs to entry %d", s.id,
+					b, at, x.known[s.keys[b]])
 			}
 			if users[at]++; users[at] == 1 {
 				live++

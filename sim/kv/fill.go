@@ -198,12 +198,12 @@ func (c *Cache) evict(pool int, l *Layer) error {
 	const remedy = "give it more (system.kv_gib), or run fewer requests at once (system.max_requests)"
 	if c.microbatch > 0 && c.addressed && l != nil {
 		return fmt.Errorf("kv: layer %d attends to more blocks than HBM holds at once: "+
-			"%d slots, %d of them reserved for metadata and prefill buffers, %d needed; "+
+			"%d slots, %d reserved for metadata and prefill buffers, %d needed; "+
 			"a device that computes cannot give the slots of one round to the next; "+remedy,
 			l.Number, p.slots, p.reserved, p.used+c.unplaced(pool))
 	}
 	return fmt.Errorf("kv: HBM is full of blocks in use: %d slots, "+
-		"%d of them reserved for metadata and prefill buffers, %d held or selected; "+remedy,
+		"%d reserved for metadata and prefill buffers, %d held or selected; "+remedy,
 		p.slots, p.reserved, p.used)
 }
 

@@ -37,7 +37,7 @@ func (p *Pool) Check(tables iter.Seq[*Table]) error {
 		}
 	}
 	if idle != p.free {
-		return fmt.Errorf("%d blocks are counted free, nobody holds %d", p.free, idle)
+		return fmt.Errorf("%d blocks are counted free, %d have no holder", p.free, idle)
 	}
 	end := int32(len(p.refs))
 	for b := p.queue.next[end]; b != end; b = p.queue.next[b] {
@@ -46,7 +46,7 @@ func (p *Pool) Check(tables iter.Seq[*Table]) error {
 		}
 	}
 	if idle != 0 {
-		return fmt.Errorf("%d blocks that nobody holds are not in the queue", idle)
+		return fmt.Errorf("%d blocks without a holder are not in the queue", idle)
 	}
 	keyed := 0
 	for b, key := range p.keys {
@@ -120,7 +120,7 @@ func (r *Radix) Check(tables iter.Seq[*Table]) error {
 			r.numbers.next, r.total)
 	}
 	if in+owned+r.free != r.total || evictable != r.evictable || r.free < 0 {
-		return fmt.Errorf("%d pages in the tree, %d of requests and %d free are not %d; %d of them can "+
+		return fmt.Errorf("%d pages in the tree, %d of requests and %d free are not %d; %d can "+
 			"be evicted, %d are counted", in, owned, r.free, r.total, evictable, r.evictable)
 	}
 	return r.readers.check()

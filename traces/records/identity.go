@@ -43,7 +43,7 @@ func (d *identity) of(fields []string, prompt int) (*prefix.Content, error) {
 	switch {
 	case text == "":
 		return nil, rows.Wrong(d.column, text, "missing or empty; in a record with this column each "+
-			"request says what its prompt is")
+			"request needs a value")
 	case d.column == contentColumn:
 		return traces.ParseContent(d.column, text, prompt)
 	}
