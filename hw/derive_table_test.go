@@ -1,7 +1,6 @@
 package hw
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -70,9 +69,7 @@ func compareKernels(t *testing.T, derived, own *Profile) *errorsOf {
 // The page has how well deriving works: kernels of one card on another, against those imported for
 // the other. Kernels of the same generation and 16 bits are derived within a fifth in most points.
 func TestDerivedAgainstImported(t *testing.T) {
-	var table strings.Builder
-	table.WriteString("| card | derived from | kernel | points | within 5 % | within 10 % | " +
-		"within 20 % | median error |\n|-|-|-|-:|-:|-:|-:|-:|\n")
+	table := pivot{row: "kernel", total: "points"}
 	for _, c := range []struct{ kernels, from string }{
 		{"h100-vllm", "h200-vllm"}, {"b200-vllm", "h200-vllm"}, {"l40s-vllm", "a100-vllm"},
 	} {
@@ -95,9 +92,8 @@ func TestDerivedAgainstImported(t *testing.T) {
 		}
 		e := compareKernels(t, on(other.KernelCosts.on(there, card)), on(own.KernelCosts))
 		for _, kernel := range e.names {
-			fmt.Fprintf(&table, "| %s | %s | %s | %d | %.1f %% | %.1f %% | %.1f %% | %.1f %% |\n", card.Name,
-				there.Name, kernel, len(e.off[kernel]), e.within(kernel, 0.05), e.within(kernel, 0.1),
-				e.within(kernel, 0.2), e.median(kernel))
+			table.add(kernel, card.Name+" from "+there.Name, e.within(kernel, 0.1), e.median(kernel),
+				len(e.off[kernel]))
 			if c.kernels == "h100-vllm" && strings.HasSuffix(kernel, "of bf16") &&
 				e.within(kernel, 0.2) < 70 {
 				t.Errorf("%s of an H100 from an H200's: only %.1f %% of the points within a fifth", kernel,

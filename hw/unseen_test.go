@@ -1,9 +1,11 @@
 package hw
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -12,23 +14,56 @@ var update = flag.Bool("update", false, "write the generated parts of documents 
 
 // The page has how far imported kernels are from points that no fit has seen.
 func TestUnseenPoints(t *testing.T) {
-	var table strings.Builder
-	table.WriteString("| card | engine | kernel | points | held out | within 5 % | within 10 % | " +
-		"median error |\n|-|-|-|-:|-:|-:|-:|-:|\n")
+	table := pivot{row: "kernel", total: "points held out"}
 	for _, name := range KernelNames() {
 		k, err := LoadKernels(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		engine, _, _ := strings.Cut(k.Title, " on an ")
 		for _, f := range k.Fits {
 			if f.Within10 > 0 {
-				fmt.Fprintf(&table, "| %s | %s | %s | %d | %d | %.1f %% | %.1f %% | %.1f %% |\n", k.MeasuredOn,
-					engine, f.Model, f.Samples, f.HeldOut, 100*f.Within5, 100*f.Within10, 100*f.MedianError)
+				table.add(f.Model, k.MeasuredOn, 100*f.Within10, 100*f.MedianError, f.HeldOut)
 			}
 		}
 	}
 	generated(t, "../docs/cost-model.md", "unseen", "UnseenPoints", table.String())
+}
+
+// pivot is a table with a row a kernel and a column a card. A cell has the share of points within
+// 10 % and the median error.
+type pivot struct {
+	row, total string
+	rows, cols []string
+	cells      map[[2]string]string
+	points     map[string]int
+}
+
+func (p *pivot) add(row, col string, within, median float64, points int) {
+	if p.cells == nil {
+		p.cells, p.points = map[[2]string]string{}, map[string]int{}
+	}
+	if !slices.Contains(p.rows, row) {
+		p.rows = append(p.rows, row)
+	}
+	if !slices.Contains(p.cols, col) {
+		p.cols = append(p.cols, col)
+	}
+	p.cells[[2]string{row, col}] = fmt.Sprintf("%.0f %% (%.1f %%)", within, median)
+	p.points[row] += points
+}
+
+func (p *pivot) String() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "| %s | %s | %s |\n|-|%s\n", p.row, strings.Join(p.cols, " | "), p.total,
+		strings.Repeat("-:|", len(p.cols)+1))
+	for _, row := range slices.Sorted(slices.Values(p.rows)) {
+		text.WriteString("| " + row)
+		for _, col := range p.cols {
+			text.WriteString(" | " + cmp.Or(p.cells[[2]string{row, col}], "-"))
+		}
+		fmt.Fprintf(&text, " | %d |\n", p.points[row])
+	}
+	return text.String()
 }
 
 // generated holds the part of a page between <!-- NAME --> and <!-- /NAME --> to a text, or writes

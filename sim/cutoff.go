@@ -11,15 +11,15 @@ import (
 // Cutoff selects the requests that a run's figures leave out: the [metrics] table of a
 // configuration.
 type Cutoff struct {
-	// first requests to exclude: none, a share of all, or all until MSER-5 (White 1997) finds TTFT
+	// first requests to exclude: none, a fraction of all, or all until MSER-5 (White 1997) finds TTFT
 	// and end-to-end time steady
 	Warmup string `toml:"warmup"`
-	// warmup = "share": share of all requests, in order of arrival
+	// warmup = "share": fraction of all requests, in order of arrival
 	WarmupShare float64 `toml:"warmup_share" used:"warmup_share" unit:"share" range:">= 0, < 1"`
-	// last requests to exclude: none, a share of all, or all from where MSER-5, run backwards, finds
-	// TTFT and end-to-end time steady
+	// last requests to exclude: none, a fraction of all, or all from where MSER-5, run backwards,
+	// finds TTFT and end-to-end time steady
 	Drain string `toml:"drain"`
-	// drain = "share": share of all requests, in order of arrival
+	// drain = "share": fraction of all requests, in order of arrival
 	DrainShare float64 `toml:"drain_share" used:"drain_share" unit:"share" range:">= 0, < 1"`
 }
 

@@ -22,7 +22,7 @@ type Spec struct {
 	// number of GPUs that divide the experts (expert parallelism): tensor_parallel or a divisor of
 	// it, with which several GPUs slice each expert. 1: each GPU holds a slice of every expert
 	ExpertParallel int `toml:"expert_parallel" used:"experts" unit:"GPUs" range:">= 1, <= 8"`
-	// share of HBM that the server may use (vLLM's gpu_memory_utilization)
+	// fraction of HBM that the server may use (vLLM's gpu_memory_utilization)
 	Utilisation float64 `toml:"utilisation" unit:"share" range:"> 0, <= 1"`
 	// HBM for KV, metadata and prefill buffers; 0: all free HBM
 	KVGiB float64 `toml:"kv_gib" unit:"GiB" range:">= 0, <= 1e+06"`
@@ -39,7 +39,7 @@ type Spec struct {
 	MaxRequests int `toml:"max_requests" unit:"requests" range:">= 1, <= 1e+06"`
 	// largest number of tokens in a batch
 	MaxTokens int `toml:"max_tokens" unit:"tokens" range:">= 1, <= 1e+09"`
-	// share of all blocks that stays free at admission
+	// fraction of all blocks that stays free at admission
 	Watermark float64 `toml:"watermark" unit:"share" range:">= 0, < 1"`
 	// how tokens are sampled: random; top-p, which sorts the logits of each request; or model, which
 	// is top-p if the model's generation_config.json sets top_p and random otherwise
@@ -73,7 +73,7 @@ type SelectionSpec struct {
 	// heads that select together, with a fixed budget: all query heads of a KV head, or each query
 	// head alone, and the KV head attends to the union
 	Per string `toml:"per" used:"sparse,fixed,groups,drawn"`
-	// psa: share of the attention at which a head stops
+	// psa: attention, from 0 to 1, at which a head stops
 	Epsilon float64 `toml:"epsilon" used:"psa" range:"> 0, < 1"`
 	// psa: blocks per iteration of progressive attention
 	Microbatch int `toml:"microbatch" used:"psa" unit:"blocks" range:">= 1, <= 1e+06"`

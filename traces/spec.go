@@ -54,7 +54,7 @@ type Spec struct {
 	SystemPrompts int `toml:"system_prompts,omitempty" used:"sessions" range:">= 0, <= 100000"`
 	// trace sessions: lengths of system prompts, as prompt_lengths; default "fixed(1000)"
 	SystemLengths string `toml:"system_lengths,omitempty" used:"sessions,system_prompts"`
-	// trace sessions: share of the k-th system prompt, proportional to k^-s; default 1; 0: equal
+	// trace sessions: probability of the k-th system prompt, proportional to k^-s; default 1; 0: equal
 	SystemZipf float64 `toml:"system_zipf,omitempty" used:"sessions,system_prompts" range:">= 0, <= 100"`
 
 	// LongBench sets in the built-in mix, or to keep of LongBench files; other formats ignore it
@@ -94,7 +94,7 @@ type Spec struct {
 	// factor on every output length
 	OutputScale float64 `toml:"output_scale" range:">= 1e-06, <= 1e+06"`
 
-	// share of each prompt whose KV is already cached, in whole blocks; at least one token is
+	// fraction of each prompt whose KV is already cached, in whole blocks; at least one token is
 	// computed. With a prefix cache and prefix_cache.dram_gib it is in DRAM. Not for traces that
 	// record shared content
 	PrefixHit float64 `toml:"prefix_hit" unit:"share" range:">= 0, <= 1"`

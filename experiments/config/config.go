@@ -54,8 +54,8 @@ type Output struct {
 	Steps bool `toml:"steps"`
 	// write trace.json: steps for Perfetto or chrome://tracing
 	Trace bool `toml:"trace"`
-	// add to summary and requests the share of attention that the selections hold, and an estimate of
-	// accuracy from it; report --format text shows the share
+	// add to summary and requests the attention that the selections hold, from 0 to 1, and an estimate
+	// of accuracy from it; report --format text shows the attention
 	RecallProxy bool `toml:"recall_proxy" used:"sparse,drawn"`
 }
 

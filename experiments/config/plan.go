@@ -14,7 +14,7 @@ type Plan struct {
 	PricesFile string `toml:"prices_file"`
 	// largest number of replicas of a candidate
 	MaxReplicas int `toml:"max_replicas" unit:"servers" range:">= 1, <= 1000"`
-	// extra load, as a share of the expected load; a candidate must meet the service level with and
+	// extra load, relative to the expected load; a candidate must meet the service level with and
 	// without it
 	Headroom float64 `toml:"headroom" unit:"share" range:">= 0, <= 10"`
 	// replicas that may be down: the others must meet the service level; all are paid for

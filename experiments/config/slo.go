@@ -17,7 +17,7 @@ type SLO struct {
 	// statistics: each bound holds for a statistic of the run. requests: each request must meet all
 	// bounds (TBT: its longest), and the _stat keys have no effect
 	Rule string `toml:"rule"`
-	// share of requests that may be rejected or, with rule = "requests", miss a bound
+	// fraction of requests that may be rejected or, with rule = "requests", miss a bound
 	MissShare float64 `toml:"miss_share" unit:"share" range:">= 0, < 1"`
 
 	// bound on time to first token; 0: none

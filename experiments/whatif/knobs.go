@@ -60,7 +60,7 @@ func Knobs() []Knob {
 		key("window", "offload.working_set_steps", "steps of the working-set history"),
 		key("requests", "system.max_requests", "requests in a batch"),
 		key("tokens", "system.max_tokens", "tokens in a batch"),
-		key("utilisation", "system.utilisation", "share of HBM that the server may use"),
+		key("utilisation", "system.utilisation", "fraction of HBM that the server may use"),
 		key("rate", "workload.rate", "requests/s"),
 		{Name: "prompt", Keys: []string{"workload.prompt_lengths"}, form: "fixed(%s)",
 			About: "tokens of every prompt, of a synthetic trace"},

@@ -137,7 +137,7 @@ func TestAnotherVersion(t *testing.T) {
 		t.Errorf("beside each other: status %d, stderr %q", status, errs)
 	}
 	if status, out, errs := runHere(t.Context(), nil, "simulate", "s.toml", "--out",
-		"out"); status != 0 || !strings.Contains(out, "1 of 2 runs finished before") {
+		"out"); status != 0 || !strings.Contains(out, "1 of 1 runs finished before") {
 		t.Errorf("status %d, stdout %q, stderr %q", status, out, errs)
 	}
 }

@@ -142,8 +142,8 @@ func TestSwappedOnThePage(t *testing.T) {
 	}
 }
 
-// The page has what the kept settings gave.
-func TestSearchOnThePage(t *testing.T) {
+// The table of the kept settings is what paper claims --numbers search prints.
+func TestSearchedClaims(t *testing.T) {
 	claims, err := papers.Claims("sparseserve")
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func TestSearchOnThePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkBlock(t, "docs/studies/sparseserve.md", "search", d)
+	testkit.Golden(t, "claims-search.md", page(t, d))
 }
 
 // The README stays short enough to be read.

@@ -47,7 +47,7 @@ type Pool struct {
 	readers
 }
 
-// NewPool returns a pool of total blocks. Admit keeps the watermark share of them free.
+// NewPool returns a pool of total blocks. Admit keeps the fraction watermark of all free.
 func NewPool(total int64, blockTokens int, watermark float64, lower *Lower) *Pool {
 	n := int(total)
 	p := &Pool{

@@ -70,7 +70,7 @@ type branch struct {
 	pages    int   // tree pages up to found
 }
 
-// NewRadix returns an empty tree of total pages. Admit keeps the watermark share of them free.
+// NewRadix returns an empty tree of total pages. Admit keeps the fraction watermark of all free.
 func NewRadix(total int64, page int, watermark float64, lower *Lower) *Radix {
 	r := &Radix{page: page, watermark: int(watermark * float64(total)), total: int(total),
 		free: int(total), version: 1, root: &node{children: map[uint64]*node{}, locks: 1},
