@@ -220,7 +220,11 @@ func (c *coster) overLatents(w *sim.Work) (dense, sparse des.Time) {
 	if c.selected != nil {
 		return 0, nanoseconds(c.selected.decode(float64(n), float64(w.Decodes), float64(1+w.Drafts)))
 	}
-	t, beyond := c.latent.verify(float64(n), float64(w.Decodes), float64(1+w.Drafts))
+	requests, queries := float64(w.Decodes), float64(1+w.Drafts)
+	if c.bounded { // each query has a selection of its own
+		n, requests, queries = n*int64(1+w.Drafts), requests*queries, 1
+	}
+	t, beyond := c.latent.verify(float64(n), requests, queries)
 	c.notes.mark(noteLatent, n > 0 && c.latent.grid == nil, 0)
 	if c.bounded {
 		c.notes.mark(noteSparse, beyond, float64(n)*c.latent.row)

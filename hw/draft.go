@@ -19,7 +19,13 @@ func (d *Device) Draft(w *sim.Work, rows int) error {
 	d.costs.notes.mark(noteDrafts, true, 0)
 	project, _ := d.project.of(float64(w.Tokens))
 	d.compute(nanoseconds(project), &d.phases.Linears)
-	if err := d.Compute(d.model.Layers-1, w); err != nil {
+	last := d.model.Layers - 1
+	if w.Sparse {
+		if err := d.Score(last, w); err != nil {
+			return err
+		}
+	}
+	if err := d.Compute(last, w); err != nil {
 		return err
 	}
 	d.compute(nanoseconds(d.costs.head.seconds(w.Tokens, rows)), &d.phases.Head)

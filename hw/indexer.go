@@ -8,11 +8,11 @@ import (
 
 // indexer models how a layer scores all tokens of its contexts and selects the best:
 //
-//	decode   t = launch + search + n max(key / rate, 2 I d / R8) + 8 n / rate
+//	decode   t = launch + search + n max(key / rate, q 2 I d / R8) + 8 q n / rate
 //	prefill  t = launch + search + pairs (2 I d / R8 + 8 / rate)
 //
-// with n tokens of all contexts, or pairs of query and key, I heads of size d, key the bytes of a
-// token's key, and a float32 score that is written and read. No such kernel was measured. launch,
+// with n tokens of all contexts, q queries of a request, or pairs of query and key, I heads of size
+// d, key the bytes of a token's key, and a float32 score that is written and read. No such kernel was measured. launch,
 // search and rate are the figures of block scoring. R8 is the FP8 peak times the efficiency of
 // prefill attention in FP16.
 type indexer struct {
@@ -48,8 +48,9 @@ func (x *indexer) decode(w *sim.Work) float64 {
 	if n <= 0 {
 		return 0
 	}
-	t := x.launch + n*math.Max(x.key/x.rate, x.flops/x.compute) + n*scoreBytes/x.rate
-	return math.Max(t, x.peak.floor(n*x.flops, n*x.key))
+	queries := float64(1 + w.Drafts) // of a request; they read a key together
+	t := x.launch + n*math.Max(x.key/x.rate, queries*x.flops/x.compute) + n*queries*scoreBytes/x.rate
+	return math.Max(t, x.peak.floor(n*queries*x.flops, n*x.key))
 }
 
 // keys returns the number of tokens that decodes score.

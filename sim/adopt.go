@@ -71,7 +71,7 @@ func (t *tiered) keysOf(r *request, blocks int) []uint64 {
 // selectPrefix makes the groups of a prefill select from its prefix for this step's chunk.
 func (t *tiered) selectPrefix(r *request) error {
 	t.st.seqs = append(t.st.seqs, r.seq)
-	return t.sel.among(r, max(0, t.hitBlocks(r.Request)-t.Spec.Selection.SinkBlocks))
+	return t.sel.among(r, max(0, t.hitBlocks(r.Request)-t.Spec.Selection.SinkBlocks), 1)
 }
 
 // prefixSelection sets sel to what group g of the sample selects from a prefix, plus all later

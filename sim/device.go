@@ -79,7 +79,7 @@ type Work struct {
 	// Drafts is the number of draft tokens that each decode verifies in addition to its newest token.
 	// Their queries read the request's KV together.
 	Drafts int
-	// Swapped is the number of decodes whose selections are looked up in hot buffers.
+	// Swapped is the number of decodes' queries whose selections are looked up in hot buffers.
 	Swapped int
 	// DecodeTokens is the number of KV tokens that decode attention reads per KV head, summed over
 	// requests: contexts when dense, selections when sparse.

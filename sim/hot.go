@@ -40,8 +40,9 @@ func (s *Spec) NoHot() string {
 	case s.Prefill.Split != "plain" && s.Prefill.Split != "chunked":
 		return fmt.Sprintf("has prompts in HBM until they are prefilled: prefill.split = %q",
 			s.Prefill.Split)
-	case s.CachesPrefixes() || s.PrefixCache.Attend == PrefixSelected:
-		return "is simulated without a prefix cache"
+	case s.PrefixCache.Attend == PrefixSelected:
+		return "is loaded after prompts that attend to all of a cached prefix: prefix_cache.attend = " +
+			`"selected"`
 	case s.Offload.BatchControl:
 		return "limits HBM by itself: offload.batch_control = true"
 	}
@@ -49,12 +50,15 @@ func (s *Spec) NoHot() string {
 }
 
 // buffered is memory with hot buffers: DRAM holds the KV of all requests, and HBM a buffer of each
-// decoding request.
+// decoding request. With a prefix cache DRAM also holds the KV and the metadata of ended requests'
+// texts. A prompt loads all that it hits, because its tokens select from all of it.
 type buffered struct {
 	resident
 	hot      *memory.Hot
 	requests map[*sched.Request]*request
-	slots    int // candidates per buffer, without sinks and window
+	schedule func(at des.Time, kind eventKind, n int64)
+	tiers    PrefixDevice // saves metadata of cached blocks; nil without a prefix cache
+	slots    int          // candidates per buffer, without sinks and window
 	swaps
 }
 
@@ -76,15 +80,18 @@ func newBuffered(s *Server, m resident) (*buffered, error) {
 		return nil, fmt.Errorf("sim: hot buffers are simulated by counts: no device that computes but " +
 			"swaps by itself, no recording, no accuracy proxy")
 	}
-	dram := spec.DRAMGiB * (1 << 30)
-	if spec.Offload.HostPoolRatio > 0 {
-		dram = min(dram, spec.Offload.HostPoolRatio*float64(m.HBMBytes))
+	b := &buffered{resident: m, requests: s.requests, schedule: s.schedule,
+		slots: spec.HotBlocks() - m.sel.kept()}
+	if m.pool != nil {
+		if b.tiers, _ = m.Device.(PrefixDevice); b.tiers == nil || m.Addressed {
+			return nil, fmt.Errorf("sim: hot buffers with a prefix cache need a modelled device: %T",
+				m.Device)
+		}
 	}
-	b := &buffered{resident: m, requests: s.requests, slots: spec.HotBlocks() - m.sel.kept()}
-	b.hot = memory.NewHot(memory.HotConfig{DRAM: int64(dram), HBM: m.HBMBytes,
-		BlockTokens: geo.BlockTokens, Block: m.block, Meta: geo.MetaBytes * int64(geo.Groups()),
-		Slots: int64(spec.HotBlocks()), Keep: spec.Offload.HotRelease == ReleaseShort,
-		Watermark: spec.Watermark})
+	groups := int64(geo.Groups())
+	b.hot = memory.NewHot(memory.HotConfig{HBM: m.HBMBytes, BlockTokens: geo.BlockTokens,
+		Block: geo.BlockBytes * groups, Meta: geo.MetaBytes * groups, Slots: int64(spec.HotBlocks()),
+		Keep: spec.Offload.HotRelease == ReleaseShort}, m.allocator.(memory.Host))
 	b.allocator = b.hot
 	return b, nil
 }
@@ -117,6 +124,12 @@ func (b *buffered) drop(r *request) int64 {
 
 func (b *buffered) begin() error {
 	b.swaps = swaps{}
+	for i, r := range b.st.prefills {
+		if b.pool != nil && b.st.batch.Prefills[i].TokenFrom == r.Hit {
+			l := &b.st.meta.Prefix
+			l.Bytes, l.ByLayer = l.Bytes+int64(b.hitBlocks(r.Request))*b.block, true
+		}
+	}
 	for _, r := range b.st.decodes {
 		if b.Swapped != nil {
 			b.swapped++
@@ -128,12 +141,15 @@ func (b *buffered) begin() error {
 	return nil
 }
 
-func (b *buffered) open(int) { b.st.work.Swapped = b.swapped }
+func (b *buffered) open(int) { b.st.work.Swapped = b.swapped * (1 + b.Spec.Speculation.Tokens) }
 
-// choose adds a decode's selected blocks and its buffer misses to the step.
+// choose adds a decode's selected blocks and its buffer misses to the step. Each draft has a
+// selection of its own. The draft of a position selects what the token there will select, so a step
+// misses only at positions that the steps before did not reach.
 func (b *buffered) choose(r *request) {
-	blocks := b.Geometry.Blocks(r.Context())
-	b.selections += int64(min(blocks, b.sel.budget) * len(b.sel.sample.Groups))
+	drafts := b.Spec.Speculation.Tokens
+	blocks := b.Geometry.Blocks(r.Context() + drafts)
+	b.selections += int64(min(blocks, b.sel.budget) * len(b.sel.sample.Groups) * (1 + drafts))
 	if b.hot.Buffered(&r.Grant) {
 		b.swapped++
 	}
@@ -145,13 +161,20 @@ func (b *buffered) choose(r *request) {
 	}
 	before := b.loaded
 	b.lookUp(r, b.hot.Eighths(&r.Grant))
-	for g, c := range r.cursors {
-		b.loaded += int64(r.reuses[g].Misses((int(c.Phase)+r.steps)%b.Library.Steps(), r.filled))
+	last := r.steps + drafts
+	from := last - r.moved + 1
+	if r.filled == 0 {
+		from = r.steps
+	}
+	for at := from; at <= last; at++ {
+		for g, c := range r.cursors {
+			b.loaded += int64(r.reuses[g].Misses((int(c.Phase)+at)%b.Library.Steps(), r.filled))
+		}
+		if r.filled < dsa.Settled {
+			r.filled++
+		}
 	}
 	b.longest = max(b.longest, b.loaded-before)
-	if r.filled < dsa.Settled {
-		r.filled++
-	}
 }
 
 // lookUp sets the share of the context, in eighths, that a request's buffers cache. Newly covered
@@ -195,7 +218,8 @@ func (b *buffered) scaled(n int64) int64 {
 	return n * int64(b.Geometry.Groups()) / int64(len(b.sel.sample.Groups))
 }
 
-func (b *buffered) end(des.Time) {
+func (b *buffered) end(now des.Time) {
+	b.share(now)
 	rec := &b.st.rec
 	if b.Swapped != nil { // convert tokens to blocks
 		selected, loaded := b.Swapped()
@@ -204,6 +228,40 @@ func (b *buffered) end(des.Time) {
 		return
 	}
 	rec.Selected, rec.Loaded = b.scaled(b.selections), b.given
+}
+
+// share saves the metadata of the blocks that the step fills. When it and the KV are in DRAM, later
+// requests can share the blocks.
+func (b *buffered) share(now des.Time) {
+	if b.pool == nil {
+		return
+	}
+	st, size, filled := b.st, b.Geometry.BlockTokens, 0
+	save := func(r *request, from, to int) {
+		if to/size > from/size {
+			b.pool.Save(&r.table, to/size, st.meta.Index)
+			filled += to/size - from/size
+		}
+	}
+	for _, r := range st.decodes {
+		save(r, r.Context()-1, r.Context()-1+r.gives)
+	}
+	for i, r := range st.prefills {
+		seg := &st.batch.Prefills[i]
+		save(r, seg.TokenFrom, seg.TokenTo)
+	}
+	if filled > 0 {
+		meta := int64(filled*b.Geometry.Groups()) * b.Geometry.MetaBytes
+		done, _ := b.tiers.SavePrefix(now+st.rec.Timing.Elapsed, meta, 0)
+		b.schedule(done, saveDone, st.meta.Index)
+	}
+}
+
+func (b *buffered) saved(step int64) error {
+	if b.pool != nil {
+		b.pool.Saved(step)
+	}
+	return nil
 }
 
 func (b *buffered) check() error {

@@ -110,7 +110,7 @@ func (s *Server) priceNext(now des.Time) error {
 func (s *Server) growBy(steps int) {
 	for _, r := range s.step.decodes {
 		r.Generated += steps
-		s.memory.Grow(&r.Grant, r.Context())
+		s.memory.Grow(&r.Grant, r.Context(), r.Context())
 	}
 }
 

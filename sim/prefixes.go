@@ -152,6 +152,7 @@ func (s *Server) newMemory(blocks int64) (allocator, error) {
 	} else {
 		pool := memory.NewPool(blocks, size, spec.Watermark, lower)
 		pool.Late = spec.Offload.On // a block can be shared once it is saved
+		pool.Drafts = spec.Speculation.Tokens > 0
 		c.memory = pool
 	}
 	return c.memory, nil

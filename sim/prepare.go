@@ -16,7 +16,7 @@ func (s *Server) evictRequest(r *request) {
 
 func (s *Server) drop(r *request) {
 	s.step.freed += s.memory.drop(r)
-	r.steps, r.selected, r.prefilled = 0, 0, 0
+	r.steps, r.selected, r.prefilled, r.gives = 0, 0, 0, 0
 }
 
 // prepareStep brings the batch's requests into the cache and computes the step's totals.
@@ -64,25 +64,16 @@ func (s *Server) prepareDecode(r *request) error {
 	st := &s.step
 	st.decodes = append(st.decodes, r)
 	st.meta.Sampled += 1 + s.Spec.Speculation.Tokens
-	r.gives = s.accepted(r)
+	r.moved, r.gives = max(1, r.gives), s.accepted(r)
 	st.emits += r.gives
-	context := r.Context() + s.Spec.Speculation.Tokens
-	st.contexts += int64(context)
+	st.add(s.sel, r.Context()+s.Spec.Speculation.Tokens)
 	s.prefixes.read(r)
-	st.bounded += int64(min(context, s.Model.BoundTokens))
-	if s.Spec.Sparse() {
-		if s.sel.fixed {
-			st.selected += s.sel.tokens(context)
-		}
-		st.scored += int64(context / s.Geometry.BlockTokens)
-	}
 	if s.sel.named {
 		if err := s.sel.advance(r); err != nil {
 			return err
 		}
 	}
-	if context%s.Geometry.BlockTokens == 0 {
-		st.closing++
-	}
+	before, size := r.Context()-1, s.Geometry.BlockTokens
+	st.closing += (before+r.gives)/size - before/size
 	return nil
 }

@@ -31,7 +31,8 @@ type request struct {
 
 // choice is the selections of a request.
 type choice struct {
-	steps    int   // decode steps so far; time axis of its selections
+	steps    int   // time axis of its selections: the position of the step's first query
+	moved    int   // positions from the first query of the step before to this step's
 	selected int64 // blocks selected in the last step, over sparse layers
 	grid     int   // context grid of its selections; -1: all blocks are selected
 	lastGrid int   // grid of the previous step

@@ -64,6 +64,9 @@ func (s *Server) newResidency() (sched.Limit, error) {
 	capacity := s.HBMBytes
 	if spec.Offload.On {
 		capacity = int64(spec.DRAMGiB * (1 << 30))
+		if ratio := spec.Offload.HostPoolRatio; spec.Hot() && ratio > 0 {
+			capacity = min(capacity, int64(ratio*float64(s.HBMBytes)))
+		}
 	}
 	var err error
 	if m.allocator, err = s.newMemory(capacity / m.block); err != nil {
@@ -97,7 +100,7 @@ func (c *Config) memoryBlock() int64 {
 	switch {
 	case c.Model.WindowLayers > 0:
 		return c.layerOfBlocks()
-	case c.Spec.Sparse() && !c.Spec.Offload.On:
+	case c.Spec.Sparse() && !c.Spec.Offload.On, c.Spec.Hot() && c.Spec.CachesPrefixes():
 		block += c.Geometry.MetaBytes
 	}
 	return block * int64(c.Geometry.Groups())

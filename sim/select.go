@@ -78,7 +78,7 @@ func newSelection(cfg *Config, interrupted func() error) (*selection, error) {
 
 // advance advances a decode's selections by one step.
 func (s *selection) advance(r *request) error {
-	if err := s.among(r, s.candidates(r)); err != nil {
+	if err := s.among(r, s.candidates(r), r.moved); err != nil {
 		return err
 	}
 	if s.RecallProxy {
@@ -87,13 +87,14 @@ func (s *selection) advance(r *request) error {
 	return nil
 }
 
-// among makes the groups of a request select among the given number of candidates.
-func (s *selection) among(r *request, candidates int) error {
+// among makes the groups of a request select among the given number of candidates, the given number
+// of positions after the last time.
+func (s *selection) among(r *request, candidates, moved int) error {
 	r.lastGrid = r.grid
 	if r.steps == 0 {
-		r.lastGrid = -2 // no previous step
+		r.lastGrid, moved = -2, 1 // no previous step
 	}
-	r.steps++
+	r.steps += moved
 	return s.decide(r, candidates)
 }
 

@@ -182,8 +182,8 @@ type PrefixCacheSpec struct {
 // SpeculationSpec says how tokens are drafted: the table [speculation].
 type SpeculationSpec struct {
 	// tokens that MTP layers draft per decoding request and step; the next step verifies them; 0:
-	// none. Needs a model with mtp_layers, full attention in HBM and no prefix cache. The first token
-	// of a step has the whole step as its TBT, others 0
+	// none. Needs a model with mtp_layers, and KV in HBM or hot buffers. The first token of a step has
+	// the whole step as its TBT, others 0
 	Tokens int `toml:"tokens" unit:"tokens" range:">= 0, <= 16"`
 	// probability that a drafted token is accepted if all drafts before it were
 	Acceptance float64 `toml:"acceptance" used:"drafts" unit:"share" range:">= 0, < 1"`

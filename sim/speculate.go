@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/dsa"
 )
 
 // Drafter is a Device whose model has MTP layers, which predict tokens beyond the next one. Draft
@@ -20,12 +21,12 @@ func (s *Spec) NoSpeculation() string {
 	switch {
 	case s.Speculation.Tokens == 0:
 		return ""
-	case s.Sparse():
-		return "needs selection.on = false: which blocks each of several queries selects is not modelled"
-	case s.Offload.On:
-		return "needs offload.on = false: KV of drafts that are refused is never moved"
-	case s.CachesPrefixes():
-		return "needs prefix_cache.mode = \"off\": blocks of drafts that are refused would be shared"
+	case s.Sparse() && s.Selection.Policy != dsa.IndexerName:
+		return "needs selection.policy = \"indexer\" or selection.on = false: no kernel attends to " +
+			"selected blocks for several queries of a request"
+	case s.Offload.On && !s.Hot():
+		return "needs offload.on = false or hot buffers: the shared cache has one query of a request " +
+			"a step"
 	case s.Prefill.Split != "plain" && s.Prefill.Split != "chunked":
 		return "needs prefill.split = \"plain\" or \"chunked\": drafts begin with all layers of a prompt"
 	case s.MaxTokens <= s.Speculation.Tokens:
@@ -77,17 +78,22 @@ func (s *Server) draft() error {
 		return nil
 	}
 	d := s.Device.(Drafter)
-	rows, contexts := len(st.decodes), st.contexts
+	rows, reads := len(st.decodes), st.reads
 	for i := range s.step.batch.Prefills {
 		if seg := &s.step.batch.Prefills[i]; seg.Completes(s.Model.Layers) {
 			rows++
-			contexts += int64(seg.TokenTo)
+			reads.add(s.sel, seg.TokenTo)
 		}
 	}
 	if err := d.Draft(&st.work, rows); err != nil || rows == 0 {
 		return err
 	}
-	st.drafts = Work{Tokens: rows, Decodes: rows, DecodeTokens: contexts}
+	st.drafts = Work{Tokens: rows, Decodes: rows, DecodeTokens: reads.contexts,
+		BoundedTokens: reads.bounded}
+	if w := &st.work; w.Sparse {
+		st.drafts.Sparse, st.drafts.Swapped = true, w.Swapped/(1+w.Drafts)
+		st.drafts.DecodeTokens, st.drafts.ScoredBlocks = reads.selected, reads.scored
+	}
 	for range k - 1 {
 		if err := d.Draft(&st.drafts, rows); err != nil {
 			return err

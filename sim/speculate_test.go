@@ -15,7 +15,7 @@ import (
 func (c *scenario) speculate(k int, acceptance float64) {
 	c.model.MTPLayers, c.model.Drafts = 1, k > 0
 	c.spec.Speculation.Tokens, c.spec.Speculation.Acceptance = k, acceptance
-	c.spec.PrefixCache.Mode, c.spec.MaxTokens = sim.PrefixOff, max(c.spec.MaxTokens, k+1)
+	c.spec.MaxTokens = max(c.spec.MaxTokens, k+1)
 	if c.spec.Prefill.Split != "plain" {
 		c.spec.Prefill.Split = "chunked"
 	}
@@ -38,7 +38,7 @@ func TestLaw4Speculation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawDense(t)
 		k := rapid.IntRange(1, 5).Draw(t, "drafts")
-		if c.model.WindowTokens > 0 || c.model.IndexTopK > 0 {
+		if c.model.WindowTokens > 0 {
 			t.Skip("refused")
 		}
 		c.speculate(k, rapid.SampledFrom([]float64{0, 0.3, 0.9}).Draw(t, "acceptance"))
@@ -136,16 +136,15 @@ func TestSpeculationIsRefused(t *testing.T) {
 	c := alone(10)
 	c.speculate(1, 0.5)
 	device := c.modelled(t, profile(t, c.gpu))
-	if _, err := sim.NewServer(c.config(t, &spy{Device: device})); err == nil ||
+	if _, err := sim.NewServer(c.config(t, struct{ sim.Device }{device})); err == nil ||
 		!strings.Contains(err.Error(), "drafts no tokens") {
 		t.Error("a device that drafts nothing: ", err)
 	}
 	for want, change := range map[string]func(*sim.Spec){
-		"prefill.split":     func(s *sim.Spec) { s.Prefill.Split = "layer" },
-		"max_tokens":        func(s *sim.Spec) { s.MaxTokens = 1 },
-		"offload.on":        func(s *sim.Spec) { s.Offload.On = true },
-		"selection.on":      func(s *sim.Spec) { s.Selection.On = true },
-		"prefix_cache.mode": func(s *sim.Spec) { s.PrefixCache.Mode = sim.PrefixVLLM },
+		"prefill.split":    func(s *sim.Spec) { s.Prefill.Split = "layer" },
+		"max_tokens":       func(s *sim.Spec) { s.MaxTokens = 1 },
+		"offload.on":       func(s *sim.Spec) { s.Offload.On = true },
+		"selection.policy": func(s *sim.Spec) { s.Selection.On, s.Selection.Policy = true, "quest" },
 	} {
 		s := c.spec
 		if change(&s); !strings.Contains(s.NoSpeculation(), want) {

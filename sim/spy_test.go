@@ -83,7 +83,7 @@ func (d *spy) Compute(layer int, w *sim.Work) error {
 		return fmt.Errorf("layer %d computes after layer %d", layer, d.layer)
 	}
 	d.layer = layer
-	tokens := w.Decodes
+	tokens := w.Decodes * (1 + w.Drafts)
 	for _, p := range w.Prefill {
 		d.query += int64(p.Query)
 		d.pairs += int64(p.Query) * int64(2*p.Prefix+p.Query+1) / 2
@@ -98,6 +98,8 @@ func (d *spy) Compute(layer int, w *sim.Work) error {
 	d.note("compute", layer, *w)
 	return d.Device.Compute(layer, w)
 }
+
+func (d *spy) Draft(w *sim.Work, rows int) error { return d.Device.(sim.Drafter).Draft(w, rows) }
 
 func (d *spy) Finish() (sim.Timing, error) {
 	timing, err := d.Device.Finish()

@@ -27,11 +27,28 @@ type stepState struct {
 
 // totals are sums over a step's batch.
 type totals struct {
-	contexts, selected, scored int64 // tokens, tokens and blocks per head, summed over decodes
+	reads
+	reread  int64 // part of contexts that another decode has already read
+	closing int   // blocks that decodes fill
+	emits   int   // tokens that the step emits
+}
+
+// reads sums up what decodes read in a layer.
+type reads struct {
+	contexts, selected, scored int64 // tokens, tokens and blocks per head
 	bounded                    int64 // contexts, each bounded by Model.BoundTokens
-	reread                     int64 // part of contexts that another decode has already read
-	closing                    int   // decodes whose open block becomes full
-	emits                      int   // tokens that the step emits
+}
+
+// add adds a decode.
+func (n *reads) add(s *selection, context int) {
+	n.contexts += int64(context)
+	n.bounded += int64(min(context, s.Model.BoundTokens))
+	if s.Spec.Sparse() {
+		if s.fixed {
+			n.selected += s.tokens(context)
+		}
+		n.scored += int64(context / s.Geometry.BlockTokens)
+	}
 }
 
 // closedIn returns the number of requests with blocks that a layer's computation fills, and the

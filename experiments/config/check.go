@@ -121,7 +121,7 @@ var offloadRules = []rule{
 		}},
 	{key: "offload.hot_buffer", why: ifHot((*sim.Spec).NoHot),
 		with: "selection.budget_tokens prefill.split selection.policy selection.dense_layers " +
-			"offload.batch_control"},
+			"offload.batch_control prefix_cache.attend"},
 	{key: "offload.load", with: "offload.hot_buffer",
 		reason: "swap is the kernel of hot buffers, and theirs alone: offload.hot_buffer = " +
 			"{offload.hot_buffer}",
@@ -138,7 +138,7 @@ var offloadRules = []rule{
 
 var speculationRules = []rule{
 	{key: "speculation.tokens", why: (*sim.Spec).NoSpeculation,
-		with: "selection.on offload.on prefix_cache.mode prefill.split system.max_tokens"},
+		with: "selection.policy offload.on prefill.split system.max_tokens"},
 	{key: "speculation.acceptance", with: "speculation.tokens",
 		reason: "needs drafted tokens; set speculation.tokens too, as to 1",
 		when: func(s *sim.Spec) bool {

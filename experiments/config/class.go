@@ -29,10 +29,10 @@ var classRules = []classRule{
 		when: func(m *hw.Model, s *sim.Spec) bool {
 			return s.Speculation.Tokens > 0 && m.MTPLayers == 0
 		}},
-	{key: "speculation.tokens", obstacles: "index_top_k window",
+	{key: "speculation.tokens", obstacles: "window",
 		reason: "queries of one request attend to the same tokens",
 		when: func(m *hw.Model, s *sim.Spec) bool {
-			return s.Speculation.Tokens > 0 && (m.IsIndexed() || m.IsWindowed())
+			return s.Speculation.Tokens > 0 && m.IsWindowed()
 		}},
 	{key: "selection.on", obstacles: "kv_lora_rank window",
 		reason: "blocks are selected of the keys and values that each KV head has of a whole context",

@@ -130,8 +130,6 @@ func (l *loader) settle(s *sim.Spec, preset *Preset, layers []Setting) {
 	case why != "":
 	case l.cfg.Workload.PrefixHit > 0:
 		s.PrefixCache.Mode = sim.PrefixOff // the workload gives the cached share
-	case s.Speculation.Tokens > 0:
-		why = "is not simulated with speculation.tokens"
 	case model.IsWindowed():
 		why = fmt.Sprintf("is not simulated for %s, which has sliding windows", model.Name)
 	}

@@ -53,8 +53,6 @@ func TestDefaultPrefixCacheGivesWay(t *testing.T) {
 	for _, c := range []struct{ text, note string }{
 		{"model = \"gpt-oss-20b\"\ngpu = \"h100-80gb\"", "it is not simulated for gpt-oss-20b, " +
 			"which has sliding windows"},
-		{"model = \"deepseek-v3\"\ngpu = \"h200\"\nsystem.tensor_parallel = 8\n" +
-			"speculation.tokens = 1", "it is not simulated with speculation.tokens"},
 		{"model = \"llama3.1-8b\"\ngpu = \"h100-80gb\"\nprefill.split = \"layer\"",
 			"it in HBM needs prefills that compute all layers of a token at once"},
 		{"model = \"llama3.1-8b\"\ngpu = \"h100-80gb\"\nworkload.prefix_hit = 0.5", ""},

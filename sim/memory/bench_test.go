@@ -33,7 +33,7 @@ func benchmark(b *testing.B, p tiered) {
 		p.Plan(des.Time(n))
 		p.Match(&g, 24*512)
 		for tokens := 512 * 24; tokens < 512*24+256; tokens++ {
-			if !p.Grow(&g, tokens) {
+			if !p.Grow(&g, tokens, tokens) {
 				b.Fatal("no room")
 			}
 		}

@@ -72,7 +72,7 @@ func (b *Budget) Admit(g *Grant, tokens, _ int) bool {
 }
 
 // Grow extends a grant to the given tokens. It may use all blocks, including the watermark.
-func (b *Budget) Grow(g *Grant, tokens int) bool {
+func (b *Budget) Grow(g *Grant, tokens, _ int) bool {
 	need := b.blocks(tokens) - g.Blocks
 	if need <= 0 {
 		return true
@@ -86,6 +86,11 @@ func (b *Budget) Grow(g *Grant, tokens int) bool {
 	}
 	b.take(g, need)
 	return true
+}
+
+// Left returns the blocks that are free after a grant to the given tokens, and the watermark.
+func (b *Budget) Left(g *Grant, tokens int) (left, watermark int64) {
+	return b.total - b.used - (b.blocks(tokens) - g.Blocks), b.watermark
 }
 
 // Room reports whether enough blocks are free to extend a grant to the given tokens.

@@ -15,7 +15,7 @@ func TestBudgetWatermark(t *testing.T) {
 	if !b.Admit(&g, 72, 0) || b.Total()-b.Used() != 2 {
 		t.Errorf("not admitted down to the watermark; %d free", b.Total()-b.Used())
 	}
-	if !b.Grow(&g, 80) || b.Total()-b.Used() != 0 || b.Grow(&g, 81) {
+	if !b.Grow(&g, 80, 80) || b.Total()-b.Used() != 0 || b.Grow(&g, 81, 81) {
 		t.Errorf("a request grows to the last block and no further; %d free", b.Total()-b.Used())
 	}
 	if b.Release(&g, true); b.Used() != 0 {

@@ -9,7 +9,7 @@ import (
 func TestEnoughCountsRoomThatWasFound(t *testing.T) {
 	type memory interface {
 		Admit(g *Grant, tokens, now int) bool
-		Grow(g *Grant, tokens int) bool
+		Grow(g *Grant, tokens, now int) bool
 		Room(g *Grant, tokens int) bool
 		Enough() (total int64, ok bool)
 	}
@@ -22,7 +22,7 @@ func TestEnoughCountsRoomThatWasFound(t *testing.T) {
 		if total, _ := m.Enough(); total > 60 {
 			t.Errorf("%s: %d blocks would have been enough for 50 and a question", name, total)
 		}
-		if !m.Grow(&second, 16) {
+		if !m.Grow(&second, 16, 16) {
 			t.Fatalf("%s: no room for 51 of 100 blocks", name)
 		}
 		if total, ok := m.Enough(); !ok || total < 90 || total > 95 {

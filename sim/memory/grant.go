@@ -23,9 +23,10 @@ type Table struct {
 	full   int          // number of leading blocks in the index
 	chain  prefix.Chain // chain of pieces, at the first token not in the index
 
-	written int   // leading blocks up to the last one written below HBM
-	saving  int   // leading blocks in DRAM or being saved, with offloading
-	savedBy int64 // step whose saves include the last of these blocks
+	written int    // leading blocks up to the last one written below HBM
+	saving  int    // leading blocks in DRAM or being saved, with offloading
+	savedBy int64  // step whose saves include the last of these blocks
+	turn    uint32 // number of releases so far
 
 	match []int32 // blocks found by Match
 	at    uint64  // pool version of match

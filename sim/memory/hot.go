@@ -7,36 +7,54 @@ import (
 
 // Hot is memory with hot buffers (HiSparse). DRAM holds the KV of all tokens. For each decoding
 // request HBM holds a buffer of Slots blocks in every layer and the selection metadata of all
-// blocks. A prefilling request has all computed blocks in HBM. When its prefill ends (Settle),
-// only its buffer remains. With Keep all blocks remain until HBM runs short; then blocks leave
-// one at a time (hot_reclaim.go).
+// blocks. A prefilling request has in HBM all blocks that it attends to, also those that hit a
+// prefix cache in DRAM. When its prefill ends (Settle), only its buffer remains. With Keep all
+// blocks remain until HBM runs short; then blocks leave one at a time (hot_reclaim.go).
 type Hot struct {
-	*Budget // of DRAM
+	Host
 
 	cfg  HotConfig
 	used int64    // bytes of HBM
 	kept []*Grant // with Keep, settled grants in order of settling
 }
 
+// Host is the DRAM of a Hot: a Budget, or a Pool, which shares the blocks of common prefixes.
+type Host interface {
+	Match(g *Grant, target int) int
+	Fetch(g *Grant) (loads, ok bool)
+	Landed(g *Grant)
+	Admit(g *Grant, tokens, now int) bool
+	Grow(g *Grant, tokens, now int) bool
+	Release(g *Grant, ended bool)
+	Fits(tokens int) bool
+	Used() int64
+	Total() int64
+	Tokens(blocks int64) int64
+	// Left returns the number of free blocks that are left after a grant to the given tokens, and
+	// the number of blocks that admissions leave free.
+	Left(g *Grant, tokens int) (left, watermark int64)
+}
+
 // HotConfig sizes a Hot.
 type HotConfig struct {
-	DRAM, HBM   int64 // bytes
+	HBM         int64 // bytes
 	BlockTokens int
 	Block, Meta int64 // bytes of a block's KV, and of its metadata, in all layers and KV heads
 	Slots       int64 // blocks per buffer
 	Keep        bool
-	Watermark   float64 // share of DRAM's blocks that admissions leave free
 }
 
-// NewHot returns empty memory.
-func NewHot(cfg HotConfig) *Hot {
-	return &Hot{Budget: NewBudget(cfg.DRAM/cfg.Block, cfg.BlockTokens, cfg.Watermark), cfg: cfg}
-}
+// NewHot returns empty memory over DRAM.
+func NewHot(cfg HotConfig, dram Host) *Hot { return &Hot{Host: dram, cfg: cfg} }
 
 // Fits reports whether a request of the given number of tokens could ever be admitted. It may
 // have to recompute all tokens in a prefill.
 func (h *Hot) Fits(tokens int) bool {
-	return h.Budget.Fits(tokens) && h.bytes(h.blocks(tokens), h.blocks(tokens)) <= h.cfg.HBM
+	return h.Host.Fits(tokens) && h.bytes(h.blocks(tokens), h.blocks(tokens)) <= h.cfg.HBM
+}
+
+func (h *Hot) blocks(tokens int) int64 {
+	return int64((tokens + h.cfg.BlockTokens - 1) / h.cfg.BlockTokens)
 }
 
 // bytes returns the HBM bytes of a request with the given blocks, hot of which are in HBM.
@@ -47,14 +65,14 @@ func (h *Hot) HBM() (used, total int64) { return h.used, h.cfg.HBM }
 
 // Admit grants both tiers for the given tokens if DRAM's watermark remains free.
 func (h *Hot) Admit(g *Grant, tokens, now int) bool {
-	before := g.Blocks
-	return h.Budget.Admit(g, tokens, now) && h.hold(g, before)
+	left, watermark := h.Left(g, tokens)
+	return left >= watermark && h.extend(g, tokens, func() { h.Host.Admit(g, tokens, now) })
 }
 
 // Grow extends a grant in both tiers.
-func (h *Hot) Grow(g *Grant, tokens int) bool {
-	before := g.Blocks
-	return h.Budget.Grow(g, tokens) && h.hold(g, before)
+func (h *Hot) Grow(g *Grant, tokens, now int) bool {
+	left, _ := h.Left(g, tokens)
+	return left >= 0 && h.extend(g, tokens, func() { h.Host.Grow(g, tokens, now) })
 }
 
 // Room reports whether both tiers have room to extend a grant to the given tokens. With Keep
@@ -63,11 +81,23 @@ func (h *Hot) Room(g *Grant, tokens int) bool {
 	grown := *g
 	grown.Blocks = h.blocks(tokens)
 	need := h.bytes(grown.Blocks-g.Blocks, h.wants(&grown)-g.Hot)
-	return h.Budget.Room(g, tokens) && (h.cfg.Keep || h.used+need <= h.cfg.HBM)
+	left, _ := h.Left(g, tokens)
+	return left >= 0 && (h.cfg.Keep || h.used+need <= h.cfg.HBM)
 }
 
-// hold allocates HBM for a grant that grew from before blocks. On failure it returns the new
-// DRAM blocks.
+// extend takes HBM for a grant that grows to the given tokens, and then DRAM, which has room.
+func (h *Hot) extend(g *Grant, tokens int, takeDRAM func()) bool {
+	before := g.Blocks
+	g.Blocks = max(before, h.blocks(tokens))
+	after, ok := g.Blocks, h.hold(g, before)
+	if g.Blocks = before; ok {
+		takeDRAM()
+		g.Blocks = after
+	}
+	return ok
+}
+
+// hold allocates HBM for a grant that grew from before blocks.
 func (h *Hot) hold(g *Grant, before int64) bool {
 	for {
 		hot := h.wants(g)
@@ -81,8 +111,7 @@ func (h *Hot) hold(g *Grant, before int64) bool {
 		switch {
 		case before == 0 && h.arrives(g):
 		case !h.reclaim(short, g):
-			h.Budget.used -= g.Blocks - before
-			if g.Blocks = before; before == 0 {
+			if before == 0 {
 				g.Gone = 0
 			}
 			return false
@@ -156,11 +185,12 @@ func (h *Hot) Release(g *Grant, ended bool) {
 		h.kept = slices.Delete(h.kept, i, i+1)
 	}
 	h.used -= h.bytes(g.Blocks, g.Hot)
-	h.Budget.Release(g, ended)
-	g.Hot, g.Gone, g.Settled, g.Kept = 0, 0, false, false
+	h.Host.Release(g, ended)
+	g.Blocks, g.Hot, g.Gone, g.Settled, g.Kept = 0, 0, 0, false, false
 }
 
-// Check verifies that the used blocks and bytes equal the sum over grants, within both tiers.
+// Check verifies that the used bytes of HBM equal the sum over grants, and so the blocks of DRAM
+// where requests do not share them.
 func (h *Hot) Check(grants func(yield func(*Grant) bool)) error {
 	var blocks, bytes int64
 	var err error
@@ -175,8 +205,9 @@ func (h *Hot) Check(grants func(yield func(*Grant) bool)) error {
 	case err != nil:
 	case bytes != h.used || h.used > h.cfg.HBM:
 		err = fmt.Errorf("%d bytes of HBM used of %d, requests hold %d", h.used, h.cfg.HBM, bytes)
-	case blocks != h.Budget.used || blocks > h.total:
-		err = fmt.Errorf("%d blocks of DRAM used of %d, requests hold %d", h.Budget.used, h.total, blocks)
+	}
+	if own, ok := h.Host.(*Budget); err == nil && ok && blocks != own.used {
+		err = fmt.Errorf("%d blocks of DRAM used, requests hold %d", own.used, blocks)
 	}
 	return err
 }

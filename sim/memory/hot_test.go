@@ -8,8 +8,8 @@ import (
 // hotOf is memory with the given bytes of HBM: blocks of 16 tokens, 1,000 bytes and 10 of metadata,
 // buffers of 4 blocks.
 func hotOf(hbm, dram int64, keep bool) *Hot {
-	return NewHot(HotConfig{DRAM: dram, HBM: hbm, BlockTokens: 16, Block: 1000, Meta: 10, Slots: 4,
-		Keep: keep})
+	return NewHot(HotConfig{HBM: hbm, BlockTokens: 16, Block: 1000, Meta: 10, Slots: 4, Keep: keep},
+		NewBudget(dram/1000, 16, 0))
 }
 
 // admit prefills a request of n tokens and reports whether there was room.
@@ -89,7 +89,7 @@ func TestHotSpillsBlockByBlock(t *testing.T) {
 	}
 	h = hotOf(50_000, 1<<40, true)
 	b, _ = admit(h, 16*49)
-	if !h.Whole(b) || !h.Grow(b, 16*50) || h.Whole(b) || b.Gone != 5 || b.Hot != 49 {
+	if !h.Whole(b) || !h.Grow(b, 16*50, 16*50) || h.Whole(b) || b.Gone != 5 || b.Hot != 49 {
 		t.Errorf("the 50th block: %+v", b)
 	}
 }
@@ -116,7 +116,7 @@ func TestHotAccounts(t *testing.T) {
 				g := all[r.IntN(len(all))]
 				if !g.Settled && r.IntN(2) == 0 {
 					h.Settle(g)
-				} else if h.Grow(g, tokens[g]+1) {
+				} else if h.Grow(g, tokens[g]+1, tokens[g]+1) {
 					tokens[g]++
 				}
 			default:

@@ -37,8 +37,12 @@ type Pool struct {
 
 	// Late delays the reuse of blocks until Enter is called for them. It is set with offloading,
 	// where a block can be shared only once it is saved.
-	Late bool
-	late []saving // released blocks whose save is in progress
+	Late    bool
+	late    []saving // released blocks whose save is in progress
+	pending []save   // that were begun with Save, oldest first
+	// Drafts makes a hit leave out its last block, as vLLM does with MTP layers: they draft from the
+	// hidden states of its tokens.
+	Drafts bool
 	// parting holds the blocks of ended requests with saves in progress. All blocks of such a request
 	// are released together after its saves, so that the end of its text is evicted first. vLLM
 	// delays the free of such requests too.
@@ -95,6 +99,9 @@ func (p *Pool) Match(g *Grant, target int) int {
 			}
 			t.match = append(t.match, b)
 		}
+		if n := len(t.match); p.Drafts && n > 0 {
+			t.match = t.match[:n-1]
+		}
 	}
 	return p.lower.match(t, len(t.match), p.blockTokens, target)
 }
@@ -123,9 +130,9 @@ func (p *Pool) Admit(g *Grant, tokens, now int) bool {
 }
 
 // Grow extends a grant to the given tokens and may use the last free block. The planned step
-// computes these tokens.
-func (p *Pool) Grow(g *Grant, tokens int) bool {
-	granted := p.grant(g.Table, tokens, tokens, 0)
+// computes the first now tokens.
+func (p *Pool) Grow(g *Grant, tokens, now int) bool {
+	granted := p.grant(g.Table, tokens, now, 0)
 	if granted && g.Table == p.asker { // Room would have returned false with fewer blocks
 		p.least, p.asker = min(p.least, p.left), nil
 	}
@@ -135,18 +142,27 @@ func (p *Pool) Grow(g *Grant, tokens int) bool {
 // Room reports whether the queue has enough blocks to extend a grant to the given tokens. Matched
 // blocks in the queue also take up free blocks.
 func (p *Pool) Room(g *Grant, tokens int) bool {
-	t := g.Table
+	left := p.remain(g.Table, tokens)
+	if left < 0 {
+		p.refused = true
+		return false
+	}
+	p.left, p.asker = left, g.Table
+	return true
+}
+
+// Left returns the blocks that are free after a grant to the given tokens, and the watermark.
+func (p *Pool) Left(g *Grant, tokens int) (left, watermark int64) {
+	return int64(p.remain(g.Table, tokens)), int64(p.watermark)
+}
+
+// remain is Left of a table.
+func (p *Pool) remain(t *Table, tokens int) int {
 	held := len(t.blocks)
 	if held == 0 {
 		held = len(t.match) - p.idle(t.match)
 	}
-	need := p.blocks(tokens) - held
-	if need > p.free {
-		p.refused = true
-		return false
-	}
-	p.left, p.asker = p.free-need, t
-	return true
+	return p.free - (p.blocks(tokens) - held)
 }
 
 // Enough returns a pool size that would have sufficed so far if no request hit another's KV. ok is
@@ -167,20 +183,16 @@ func (p *Pool) idle(match []int32) (n int) {
 }
 
 func (p *Pool) grant(t *Table, tokens, now, keep int) bool {
-	if len(t.blocks) == 0 {
-		if !p.begin(t, tokens, keep) {
-			return false
-		}
+	begins, blocks := len(t.blocks) == 0, p.blocks(tokens)
+	if (begins || blocks > len(t.blocks)) && p.remain(t, tokens) < keep {
+		p.refused = true
+		return false
 	}
-	need := p.blocks(tokens) - len(t.blocks)
-	if need > 0 {
-		if p.free-need < keep {
-			p.refused = true
-			return false
-		}
-		for range need {
-			t.blocks = append(t.blocks, p.take())
-		}
+	if begins {
+		p.begin(t)
+	}
+	for len(t.blocks) < blocks {
+		t.blocks = append(t.blocks, p.take())
 	}
 	for !p.Late && t.full < now/p.blockTokens {
 		p.enter(t)
@@ -195,12 +207,8 @@ func (p *Pool) Enter(t *Table, blocks int) {
 	}
 }
 
-// begin gives a table its matched blocks if enough other blocks are free for the given tokens.
-func (p *Pool) begin(t *Table, tokens, keep int) bool {
-	if p.free-p.idle(t.match)-(p.blocks(tokens)-len(t.match)) < keep {
-		p.refused = true
-		return false
-	}
+// begin gives a table its matched blocks.
+func (p *Pool) begin(t *Table) {
 	for _, b := range t.match {
 		if p.refs[b]++; p.refs[b] == 1 {
 			p.unlink(b)
@@ -224,7 +232,6 @@ func (p *Pool) begin(t *Table, tokens, keep int) bool {
 	t.match = t.match[:0]
 	t.at = 0
 	t.chain = prefix.NewChain(t.pieces)
-	return true
 }
 
 // enter adds the next block of a table to the index if its text is known.
@@ -291,6 +298,7 @@ func (p *Pool) take() int32 {
 func (p *Pool) Release(g *Grant, ended bool) {
 	t := g.Table
 	p.readers.end(t)
+	t.turn++
 	if ended && p.saves(t) {
 		p.parting = append(p.parting, held[[]int32]{t.blocks, p.kept[len(p.kept)-1].until})
 		t.blocks = nil

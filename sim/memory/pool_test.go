@@ -183,7 +183,7 @@ func act(t *rapid.T, pool *Pool, ref *naive, p *pair, what int) {
 	var got, want bool
 	room := pool.Room(g, more)
 	if what < 5 {
-		got, want = pool.Grow(g, more), ref.grant(&p.naive, hit, more, more, 0)
+		got, want = pool.Grow(g, more, more), ref.grant(&p.naive, hit, more, more, 0)
 	} else {
 		got = pool.Admit(g, max(p.target, more), more)
 		want = ref.grant(&p.naive, hit, max(p.target, more), more, ref.keep)

@@ -158,13 +158,13 @@ func (r *Radix) split(n *node, pages int) *node {
 }
 
 // Admit grants pages for the given tokens if the watermark stays free. The planned step computes
-// the first now tokens. Grow extends a grant to the given tokens, all computed by the planned step.
+// the first now tokens. Grow extends a grant to the given tokens.
 func (r *Radix) Admit(g *Grant, tokens, now int) bool {
 	return r.grant(g.Table, tokens, now, r.watermark)
 }
 
-func (r *Radix) Grow(g *Grant, tokens int) bool {
-	return r.grant(g.Table, tokens, tokens, 0)
+func (r *Radix) Grow(g *Grant, tokens, now int) bool {
+	return r.grant(g.Table, tokens, now, 0)
 }
 
 // Room reports whether free pages and unlocked leaves suffice to extend a grant to the given

@@ -150,7 +150,7 @@ func (w *world) act(t *rapid.T, id, what int, own uint64) {
 		more = min(more, p.target)
 	}
 	switch {
-	case r.Grow(g, more):
+	case r.Grow(g, more, more):
 		p.tokens = more
 	case b.last == nil:
 		p.tokens = 0

@@ -209,7 +209,7 @@ func actPlain(t *rapid.T, tree *Radix, ref *plain, p *pair, q *plainRequest, wha
 	var got, want bool
 	held, room := q.holds, tree.Room(g, more)
 	if what < 6 {
-		got, want = tree.Grow(g, more), ref.grant(q, found, more, more, 0)
+		got, want = tree.Grow(g, more, more), ref.grant(q, found, more, more, 0)
 	} else {
 		got = tree.Admit(g, max(p.target, more), more)
 		want = ref.grant(q, found, max(p.target, more), more, ref.keep)

@@ -11,6 +11,21 @@ type saving struct {
 	step  int64  // step whose saves include it
 }
 
+// save is the save of a table's leading blocks, which others find once it has ended.
+type save struct {
+	table  *Table
+	turn   uint32 // Table.turn when the save began
+	blocks int
+	step   int64 // step that reports it
+}
+
+// Save records that the saves of a step include the leading blocks of a table, which enter the
+// index with Saved.
+func (p *Pool) Save(t *Table, blocks int, step int64) {
+	t.Saving(blocks, step)
+	p.pending = append(p.pending, save{t, t.turn, blocks, step})
+}
+
 // Saving records that the saves of a step include the table's leading blocks.
 func (t *Table) Saving(blocks int, step int64) { t.saving, t.savedBy = max(t.saving, blocks), step }
 
@@ -37,6 +52,13 @@ func (p *Pool) hold(t *Table) (before int) {
 // released during these saves become visible.
 func (p *Pool) Saved(step int64) {
 	n := 0
+	for ; n < len(p.pending) && p.pending[n].step <= step; n++ {
+		if s := &p.pending[n]; s.table.turn == s.turn {
+			p.Enter(s.table, s.blocks)
+		}
+	}
+	p.pending = p.pending[:copy(p.pending, p.pending[n:])]
+	n = 0
 	for _, s := range p.late {
 		if s.step > step {
 			p.late[n] = s

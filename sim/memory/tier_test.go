@@ -89,7 +89,7 @@ func TestTiersEvictInTheirOrder(t *testing.T) {
 type tiered interface {
 	Plan(now des.Time)
 	Match(g *Grant, target int) int
-	Grow(g *Grant, tokens int) bool
+	Grow(g *Grant, tokens, now int) bool
 	Release(g *Grant, ended bool)
 	Writes() (dram, ssd int)
 	Written(dram, ssd des.Time)
@@ -227,7 +227,7 @@ func servesUpTo(t *testing.T, p tiered, at des.Time, own uint64, text prefix.Pie
 	p.Plan(at)
 	p.Match(&g, target)
 	load := tb.load
-	if !p.Grow(&g, text.Tokens) {
+	if !p.Grow(&g, text.Tokens, text.Tokens) {
 		t.Fatalf("no room at %d", at)
 	}
 	p.Release(&g, true)

@@ -51,10 +51,10 @@ type Memory interface {
 	Fetch(g *memory.Grant) (loads, ok bool)
 	Landed(g *memory.Grant)
 	// Admit allocates memory for the given tokens and keeps some memory free. Grow extends a
-	// grant and may use all memory. The planned step computes the first now tokens in Admit, and
-	// all tokens in Grow.
+	// grant and may use all memory. The planned step computes the first now tokens; KV of the others
+	// may be dropped.
 	Admit(g *memory.Grant, tokens, now int) bool
-	Grow(g *memory.Grant, tokens int) bool
+	Grow(g *memory.Grant, tokens, now int) bool
 	// Room reports whether Grow to tokens would succeed now. It allocates nothing.
 	Room(g *memory.Grant, tokens int) bool
 	// Release frees a grant. ended is true if the request has ended, and false if it will prefill
@@ -239,7 +239,7 @@ func (s *Scheduler) match(r *Request) (before int) {
 // decode makes a running request a candidate if its next tokens get blocks. It preempts the
 // last running requests if necessary, and reports whether r still runs.
 func (s *Scheduler) decode(r *Request) bool {
-	for !s.cfg.Memory.Grow(&r.Grant, r.Context()+s.cfg.Drafts) {
+	for !s.cfg.Memory.Grow(&r.Grant, r.Context()+s.cfg.Drafts, r.Context()) {
 		if !s.preemptLast(r) {
 			return false
 		}

@@ -28,7 +28,8 @@ func (s *Scheduler) vllm() {
 			continue
 		}
 		if seg, ok := s.cfg.Planner.Next(r, &b); ok {
-			s.cfg.Memory.Grow(&r.Grant, seg.TokenTo) // its blocks were granted at admission
+			// its blocks were granted at admission
+			s.cfg.Memory.Grow(&r.Grant, seg.TokenTo, seg.TokenTo)
 			s.candidates = append(s.candidates, candidate{req: r, seg: seg})
 		}
 	}

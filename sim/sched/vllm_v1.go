@@ -55,7 +55,7 @@ func (s *Scheduler) admitByChunk(b Budget) {
 			continue
 		}
 		seg, ok := s.cfg.Planner.Next(r, &left)
-		if !ok || !s.cfg.Memory.Grow(&r.Grant, seg.TokenTo) {
+		if !ok || !s.cfg.Memory.Grow(&r.Grant, seg.TokenTo, seg.TokenTo) {
 			r.StartAfter(before)
 			return
 		}
@@ -68,7 +68,7 @@ func (s *Scheduler) admitByChunk(b Budget) {
 // growPrefill allocates the blocks of a running prefill's next segment. It preempts the last
 // running requests if necessary, and returns false if it preempted r.
 func (s *Scheduler) growPrefill(r *Request, seg *Segment) bool {
-	for !s.cfg.Memory.Grow(&r.Grant, seg.TokenTo) {
+	for !s.cfg.Memory.Grow(&r.Grant, seg.TokenTo, seg.TokenTo) {
 		if !s.preemptLast(r) {
 			return false
 		}
