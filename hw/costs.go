@@ -35,6 +35,7 @@ type coster struct {
 
 	progressive progressive
 	engine      *EngineCosts
+	graphs      Graphs
 
 	class   layerClass // for a model that is not plain
 	experts *experts
@@ -93,6 +94,7 @@ func newCoster(p *Profile, m *Model, opts *DeviceOptions) coster {
 
 		progressive: newProgressive(p, m, opts),
 		engine:      &p.EngineCosts,
+		graphs:      p.Graphs.of(m.ranks()),
 	}
 	if opts.TopP {
 		c.head.sortsLogits(p, m)
@@ -122,7 +124,7 @@ func (c *coster) layer(w *sim.Work) *layerCost {
 // price sets c.cost to the cost of w.
 func (c *coster) price(w *sim.Work) {
 	n := c.notes
-	padded := c.engine.Graphs.padded(w.Tokens)
+	padded, _ := c.graphs.holds(w)
 	tokens := float64(padded)
 	rows := c.ofRows(padded)
 	lin, pw := rows.linears+rows.routed, rows.pointwise

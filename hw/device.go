@@ -128,7 +128,7 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		project:   newProjection(gpu, model),
 		opts:      opts,
 		model:     model,
-		engine:    newEngineTime(&gpu.EngineCosts),
+		engine:    newEngineTime(&gpu.EngineCosts, model.ranks()),
 		sync:      newRoundTrip(gpu),
 		loadBlock: gpu.Host.LoadBlock.optional(),
 		duplex:    gpu.Link.DuplexCopy.SI(),

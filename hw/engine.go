@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"embed"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -45,6 +46,7 @@ type EngineCosts struct {
 	Host          Host          `toml:"host"`
 	FrontEnd      FrontEnd      `toml:"front_end,omitempty"`
 	Graphs        Graphs        `toml:"graphs,omitempty"`
+	Static        Static        `toml:"static,omitempty"`
 	LayerOverhead []OverheadRow `toml:"layer_overhead,omitempty"`
 }
 
@@ -59,8 +61,46 @@ type FrontEnd struct {
 // Graphs are the engine's CUDA graphs. A batch of at most the largest size is padded to the next
 // size; larger batches run kernel by kernel.
 type Graphs struct {
-	Tokens []int  `toml:"tokens,omitempty"` // captured sizes, rising
-	Source string `toml:"source,omitempty"`
+	Tokens []int `toml:"tokens,omitempty"` // captured sizes, rising
+	// Few is the largest size with fewer than fewGPUs GPUs; 0: as with more.
+	Few int `toml:"few,omitempty"`
+	// Decodes captures batches without prefills only.
+	Decodes bool   `toml:"decodes,omitempty"`
+	Source  string `toml:"source,omitempty"`
+}
+
+const fewGPUs = 4
+
+// Static is how the engine divides HBM if utilisation covers weights and KV alone, as SGLang's
+// mem_fraction_static: activations and logits lie in the rest. If Base is set, utilisation follows
+// from the card:
+//
+//	rest = base + token x tokens of a step + row x largest graph + gpu x GPUs
+//
+// and at least Least on cards with more than 60 GiB.
+type Static struct {
+	On    bool   `toml:"on,omitempty"`
+	Base  Figure `toml:"base,omitempty" dim:"size,optional"`
+	Token Figure `toml:"token,omitempty" dim:"size,optional"`
+	Row   Figure `toml:"row,omitempty" dim:"size,optional"`
+	GPU   Figure `toml:"gpu,omitempty" dim:"size,optional"`
+	Least Figure `toml:"least,omitempty" dim:"size,optional"`
+}
+
+// Utilisation returns the share of a card's HBM that the engine takes for weights and KV with the
+// given tokens of a step and GPUs. ok is false if it does not depend on the card.
+func (e *Engine) Utilisation(c *Card, tokens, gpus int) (share float64, ok bool) {
+	s := &e.Static
+	if c == nil || !s.Base.Set() {
+		return 0, false
+	}
+	hbm, rows := c.GPU.HBMSize.SI(), float64(e.Graphs.of(gpus).largest())
+	rest := s.Base.SI() + s.Token.optional()*float64(max(tokens, 2048)) + s.Row.optional()*rows +
+		s.GPU.optional()*float64(gpus)
+	if hbm > 60<<30 {
+		rest = max(rest, s.Least.optional())
+	}
+	return max(0.1, math.Round(1000*(1-rest/hbm))/1000), true
 }
 
 // EngineDefaults are the keys of a system that the engine sets: its scheduler and limits.
@@ -88,7 +128,7 @@ type EngineDefaults struct {
 
 // BatchRule is an engine's default batch limits on some cards, for one use.
 type BatchRule struct {
-	Use string `toml:"use"` // server | offline, as system.use
+	Use string `toml:"use,omitempty"` // server | offline, as system.use; empty: either
 	// MinHBMGiB is the minimum HBM of a matching card, in GiB; 0: any.
 	MinHBMGiB float64 `toml:"min_hbm_gib,omitempty"`
 	// Not excludes cards whose name contains it.
@@ -99,7 +139,7 @@ type BatchRule struct {
 
 func (r *BatchRule) fits(c *Card, use string) bool {
 	size := c.GPU.HBMSize.SI() / (1 << 30)
-	return r.Use == use && size >= r.MinHBMGiB &&
+	return (r.Use == "" || r.Use == use) && size >= r.MinHBMGiB &&
 		(r.Not == "" || !strings.Contains(strings.ToLower(c.Name), r.Not))
 }
 
@@ -156,7 +196,8 @@ func (e *Engine) validate() error {
 		return wrong("kernels", "want the library that computes: sparseserve, fa2 or fa3")
 	}
 	for i := range e.Batch {
-		if r := &e.Batch[i]; !slices.Contains(Uses(), r.Use) || r.MaxTokens < 1 || r.MaxRequests < 1 {
+		if r := &e.Batch[i]; r.Use != "" && !slices.Contains(Uses(), r.Use) ||
+			r.MaxTokens < 1 || r.MaxRequests < 1 {
 			return wrong(fmt.Sprintf("batch[%d]", i), "want use = %s, and max_tokens and max_requests "+
 				"above 0", strings.Join(Uses(), " or "))
 		}
@@ -192,18 +233,30 @@ func (e *EngineCosts) linearRows(tokens int) int {
 	return (tokens + g - 1) / g * g
 }
 
-// padded returns the tokens that a batch's linears run over.
-func (g *Graphs) padded(tokens int) int {
+// of returns the graphs with the given number of GPUs.
+func (g *Graphs) of(gpus int) Graphs {
+	few := *g
+	if g.Few > 0 && gpus < fewGPUs {
+		few.Tokens = slices.DeleteFunc(slices.Clone(g.Tokens), func(n int) bool { return n > g.Few })
+	}
+	return few
+}
+
+// holds returns whether a graph runs a batch, and the tokens that the batch's linears run over.
+func (g *Graphs) holds(w *sim.Work) (tokens int, graph bool) {
+	if g.Decodes && len(w.Prefill) > 0 {
+		return w.Tokens, false
+	}
 	for _, size := range g.Tokens {
-		if size >= tokens {
-			return size
+		if size >= w.Tokens {
+			return size, true
 		}
 	}
-	return tokens
+	return w.Tokens, false
 }
 
 // largest returns the most tokens of a graph.
-func (g *Graphs) largest() int {
+func (g Graphs) largest() int {
 	if n := len(g.Tokens); n > 0 {
 		return g.Tokens[n-1]
 	}

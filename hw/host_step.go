@@ -22,14 +22,14 @@ type engineTime struct {
 	host, launched des.Time // of this step
 }
 
-func newEngineTime(e *EngineCosts) engineTime {
+func newEngineTime(e *EngineCosts, gpus int) engineTime {
 	return engineTime{
 		planAhead: e.PlanAhead,
 		step:      nanoseconds(e.Host.Step.SI()), request: nanoseconds(e.Host.Request.optional()),
 		token:  nanoseconds(e.Host.Token.optional()),
 		sparse: nanoseconds(e.Host.SparseLayer.optional()),
 		eager:  nanoseconds(e.Host.EagerLayer.optional()),
-		graphs: e.Graphs,
+		graphs: e.Graphs.of(gpus),
 	}
 }
 
@@ -46,10 +46,9 @@ func (e *engineTime) begin(s *sim.Step, rest bool) (before des.Time) {
 
 // layer counts a layer's launches.
 func (e *engineTime) layer(w *sim.Work) {
-	switch {
-	case w.Sparse:
+	if w.Sparse {
 		e.launched += e.sparse
-	case e.graphs.largest() < w.Tokens:
+	} else if _, graph := e.graphs.holds(w); !graph {
 		e.launched += e.eager
 	}
 }

@@ -23,7 +23,8 @@ type HBMPlan struct {
 //	logits      = maxRows x vocab x 4 B x 2
 //
 // Activations are gate and up, and the hidden state, residual, Q, K, V and
-// attention output of one layer; logits are fp32, with a copy for sampling.
+// attention output of one layer; logits are fp32, with a copy for sampling. Neither counts if they
+// lie outside the utilisation (Static).
 func (p *Profile) KVBudget(m *Model, utilisation float64, maxTokens, maxRows int) (
 	HBMPlan, error) {
 	if !(utilisation > 0 && utilisation <= 1) {
@@ -41,6 +42,9 @@ func (p *Profile) KVBudget(m *Model, utilisation float64, maxTokens, maxRows int
 		Runtime:     int64(p.GPU.Runtime.SI()),
 		Activations: int64(maxTokens) * m.activations() * 2,
 		Logits:      int64(maxRows) * int64(m.Vocab) * 4 * 2,
+	}
+	if p.Static.On {
+		h.Activations, h.Logits = 0, 0 // outside Usable
 	}
 	h.KV = h.Usable - h.Weights - h.Runtime - h.Activations - h.Logits
 	if h.KV < m.KVBytesPerToken() {

@@ -13,7 +13,7 @@ import (
 // (cuda/measured/ranks_graph.py): without all-reduces, their all-reduces alone, and together. With
 // one-shot kernels, which engines use for small sizes, the layers together take no longer than the
 // slower rank and the all-reduces, so the cost model needs no term for ranks that wait.
-func TestEvidencePageOfRanks(t *testing.T) {
+func TestCostModelPageOfRanks(t *testing.T) {
 	text, err := os.ReadFile("../cuda/measured/ranks-graph-h200.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestEvidencePageOfRanks(t *testing.T) {
 		table += fmt.Sprintf("| %s | %d | %+.1f | %+.1f to %+.1f | %+.1f %% |\n", kind, len(of),
 			of[len(of)/2], of[0], of[len(of)-1], 100*slices.Max(apart))
 	}
-	generated(t, "../docs/evidence.md", "ranks", "EvidencePage", table)
+	generated(t, "../docs/cost-model.md", "ranks", "CostModelPageOfRanks", table)
 	if of := lost["one-shot"]; math.Abs(of[len(of)/2]) > 1 {
 		t.Errorf("one-shot all-reduces lose %.1f us a layer in the median, want 1 at most", of[len(of)/2])
 	}

@@ -82,6 +82,7 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 		r.record.LongestTBT = max(r.record.LongestTBT, longest)
 	}
 	s.growBy(steps)
+	s.sched.Repeated(steps)
 	if s.memory.Used() != used {
 		panic(fmt.Sprintf("sim: law 1: %d blocks used at the end of %d steps, %d by step",
 			s.memory.Used(), steps, used))

@@ -81,6 +81,7 @@ func NewServer(cfg Config) (*Server, error) {
 		Planner: sched.Planner{Mode: spec.Prefill.Split, Layers: cfg.Model.Layers, MaxInject: inject,
 			Chunk: spec.Prefill.ChunkTokens, LoadWeight: spec.PrefixCache.LoadWeight},
 		Memory: s.memory, Limit: limit, Drafts: spec.Speculation.Tokens,
+		Conservativeness: spec.Conservativeness,
 	})
 	if err != nil {
 		return nil, err

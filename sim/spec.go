@@ -41,6 +41,9 @@ type Spec struct {
 	MaxTokens int `toml:"max_tokens" unit:"tokens" range:">= 1, <= 1e+09"`
 	// fraction of all blocks that stays free at admission
 	Watermark float64 `toml:"watermark" unit:"share" range:">= 0, < 1"`
+	// scheduler sglang: scales the memory that admissions leave for the outputs of running requests
+	// (SGLang's --schedule-conservativeness)
+	Conservativeness float64 `toml:"conservativeness" used:"outputs" range:">= 0, <= 100"`
 	// how tokens are sampled: random; top-p, which sorts the logits of each request; or model, which
 	// is top-p if the model's generation_config.json sets top_p and random otherwise
 	Sampling string `toml:"sampling"`

@@ -10,6 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
 	"github.com/sparseserve/sparseserve/sim/pattern"
+	"github.com/sparseserve/sparseserve/sim/sched"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -47,6 +48,8 @@ var conditions = map[string]condition{
 		ofSystem(func(s *sim.Spec) bool { return s.Offload.BatchControl })},
 	"experts": {"a model with experts",
 		func(_ *Point, m *hw.Model) bool { return m.IsMixture() }},
+	"outputs": {`scheduler sglang (system.scheduler = "sglang")`,
+		ofSystem(func(s *sim.Spec) bool { return sched.ReservesOutputs(s.Scheduler) })},
 	"prefixes": {`a prefix cache (prefix_cache.mode = "vllm" or "radix")`,
 		ofSystem((*sim.Spec).CachesPrefixes)},
 	"tiers": {"a prefix cache below HBM (prefix_cache.dram_gib or prefix_cache.ssd_gib above 0)",

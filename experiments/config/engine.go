@@ -93,7 +93,7 @@ func (l *loader) brought() string {
 	engine := ""
 	for _, name := range names {
 		switch p, ok := PresetNamed(presets(), name); {
-		case !ok || !p.ownEngine:
+		case !ok || !p.ownEngine || p.alone:
 		case engine != "" && engine != p.Spec.Engine:
 			return ""
 		default:
@@ -121,6 +121,12 @@ func (l *loader) settle(s *sim.Spec, preset *Preset, layers []Setting) {
 	if e, err := l.inputs.engine(s.Engine); err == nil && len(e.Batch) > 0 &&
 		!sets("prefill.chunk_tokens") {
 		s.Prefill.ChunkTokens = s.MaxTokens
+	}
+	card, _ := l.inputs.card(l.cfg.GPU)
+	if e, err := l.inputs.engine(s.Engine); err == nil && lastOf(layers, "system.utilisation") == nil {
+		if share, ok := e.Utilisation(card, s.MaxTokens, s.TensorParallel); ok {
+			s.Utilisation = share
+		}
 	}
 	if !s.CachesPrefixes() || sets("prefix_cache.mode") {
 		return

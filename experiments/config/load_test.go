@@ -91,6 +91,7 @@ func TestPresets(t *testing.T) {
 	}{
 		{"vllm", "full", "memcpy", "memcpy", "chunked", 16, false, false},
 		{"vllm-0.15", "full", "memcpy", "memcpy", "chunked", 16, false, false},
+		{"sglang", "full", "memcpy", "memcpy", "chunked", 1, false, false},
 		{"vllm-s", "sparse", "memcpy", "memcpy", "chunked", 32, false, false},
 		{"vllm-so", "sparse", "memcpy", "memcpy", "chunked", 32, true, false},
 		{"vllm-so-ft", "sparse", "flash", "flash", "chunked", 32, true, false},
@@ -118,7 +119,11 @@ func TestPresets(t *testing.T) {
 			s.Offload.BatchControl != w.control {
 			t.Errorf("%+v, want %+v", s, w)
 		}
-		if s.Selection.BudgetTokens != 2048 || s.Prefill.ChunkTokens != 2048 ||
+		chunk := 2048
+		if w.name == "sglang" {
+			chunk = 8192
+		}
+		if s.Selection.BudgetTokens != 2048 || s.Prefill.ChunkTokens != chunk ||
 			s.Prefill.MaxInject != 0 || s.Offload.WorkingSetSteps != 12 {
 			t.Errorf("%s: budget %d, chunk %d, inject %d, window %d", s.Name, s.Selection.BudgetTokens,
 				s.Prefill.ChunkTokens,

@@ -23,6 +23,7 @@ type Preset struct {
 
 	own       map[string]any // keys that it or those it starts from set
 	ownEngine bool           // it names another engine than the preset that it starts from
+	alone     bool           // and no other preset runs under that engine because of it
 }
 
 // Presets lists the built-in systems, from vLLM to SparseServe. It panics when
@@ -54,6 +55,7 @@ var presets = sync.OnceValue(func() []Preset {
 			maps.Copy(p.own, base.own)
 		}
 		p.About, _ = table["about"].(string)
+		p.alone, _ = table["alone"].(bool)
 		keys := &document{}
 		keys.add("", table)
 		for _, g := range keys.settings {
@@ -61,6 +63,7 @@ var presets = sync.OnceValue(func() []Preset {
 		}
 		delete(p.own, "from")
 		delete(p.own, "about")
+		delete(p.own, "alone")
 		engine, _ := p.own["engine"].(string)
 		use, _ := p.own["use"].(string)
 		e, err := hw.LoadEngine(engine)

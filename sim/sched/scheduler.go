@@ -71,6 +71,8 @@ type Config struct {
 	Memory      Memory // grants KV space at admission and growth
 	Limit       Limit  // limits the batch to the capacity of HBM; nil = no limit
 	Drafts      int    // tokens that a decode verifies in addition to its newest; each has its own KV
+	// Conservativeness scales the memory that base sglang reserves for outputs of running requests.
+	Conservativeness float64
 }
 
 // Scheduler holds the waiting and running queues, both in arrival order.
@@ -88,13 +90,14 @@ type Scheduler struct {
 	most       int         // largest number of concurrently running requests
 	limited    bool        // the limit has excluded a candidate
 	held       bool        // the same for this batch
+	reserve    reserve     // of base sglang
 }
 
 // New returns a scheduler with empty queues.
 func New(cfg Config) (*Scheduler, error) {
 	for _, b := range bases {
 		if b.name == cfg.Base {
-			return &Scheduler{cfg: cfg, base: b}, nil
+			return &Scheduler{cfg: cfg, base: b, reserve: newReserve(cfg.Conservativeness)}, nil
 		}
 	}
 	known := strings.Join(BaseNames(), ", ")
@@ -118,6 +121,9 @@ const (
 	byChunk                   // chunk by chunk
 	// chunk by chunk, but a request is admitted only if free blocks hold its whole prompt
 	byChunkWithRoom
+	// chunk by chunk, but a request is admitted only if free blocks also hold its output and a share
+	// of the outputs of running requests
+	byChunkWithOutputs
 )
 
 // bases are the policies that a configuration can name. To add one, add a file and an entry
@@ -127,12 +133,20 @@ var bases = []base{
 	{"vllm-v1", (*Scheduler).vllmV1, byChunk},
 	{"vllm-v1-whole", (*Scheduler).vllmV1, byChunkWithRoom},
 	{"sarathi", (*Scheduler).sarathi, wholePrompt},
+	{"sglang", (*Scheduler).sglang, byChunkWithOutputs},
 }
 
 // AllocatesByChunk reports whether the named base allocates the blocks of a prefill chunk by chunk.
 func AllocatesByChunk(name string) bool {
 	return slices.ContainsFunc(bases, func(b base) bool {
 		return b.name == name && b.grants != wholePrompt
+	})
+}
+
+// ReservesOutputs reports whether admissions of the named base leave memory for outputs.
+func ReservesOutputs(name string) bool {
+	return slices.ContainsFunc(bases, func(b base) bool {
+		return b.name == name && b.grants == byChunkWithOutputs
 	})
 }
 
@@ -205,6 +219,7 @@ func (s *Scheduler) reclaim() bool {
 // Finish removes a completed request and frees its memory.
 func (s *Scheduler) Finish(r *Request) {
 	s.unrun(r)
+	s.reserve.full = false
 	s.cfg.Memory.Release(&r.Grant, true)
 }
 
@@ -254,14 +269,20 @@ func (s *Scheduler) preemptLast(r *Request) bool {
 	return s.preempt(len(s.running)-1) != r
 }
 
-// preempt preempts the i-th running request, which will recompute its KV.
+// preempt preempts the i-th running request, which will recompute its KV, before others that wait.
 func (s *Scheduler) preempt(i int) *Request {
+	r := s.stop(i)
+	s.wait(r)
+	return r
+}
+
+// stop takes the i-th running request from the running ones and frees its KV.
+func (s *Scheduler) stop(i int) *Request {
 	r := s.running[i]
 	s.running = append(s.running[:i], s.running[i+1:]...)
 	r.running = false
 	s.cfg.Memory.Release(&r.Grant, false)
 	r.restart()
-	s.wait(r)
 	s.batch.Preempted = append(s.batch.Preempted, r)
 	return r
 }

@@ -41,7 +41,7 @@ func (s *Scheduler) admitByChunk(b Budget) {
 	for !s.closed && len(s.waiting) > 0 && len(s.running) < s.cfg.MaxRequests {
 		r := s.waiting[0]
 		before, left := s.match(r), b
-		if s.base.grants == byChunkWithRoom && !s.cfg.Memory.Room(&r.Grant, r.Target) {
+		if !s.hasRoom(r) {
 			r.StartAfter(before)
 			return
 		}
@@ -63,6 +63,23 @@ func (s *Scheduler) admitByChunk(b Budget) {
 		s.run()
 		s.candidates = append(s.candidates, candidate{req: r, seg: seg, isNew: true})
 	}
+}
+
+// hasRoom reports whether memory holds what the base wants free before a request is admitted.
+func (s *Scheduler) hasRoom(r *Request) bool {
+	switch s.base.grants {
+	case byChunkWithRoom:
+		return s.cfg.Memory.Room(&r.Grant, r.Target)
+	case byChunkWithOutputs:
+		tokens := r.Target
+		if len(s.running) > 0 {
+			tokens += remaining(r) + s.reserve.of(s.running, s.candidates) + 1
+		}
+		ok := s.cfg.Memory.Room(&r.Grant, tokens)
+		s.reserve.full = !ok
+		return ok
+	}
+	return true
 }
 
 // growPrefill allocates the blocks of a running prefill's next segment. It preempts the last
