@@ -23,7 +23,9 @@ type Engine struct {
 	// From names the engine whose keys hold if this file does not set them; empty: the file sets all.
 	From string `toml:"from,omitempty"`
 	// Kernels is the kernel library: a key of a card's [kernels].
-	Kernels  string         `toml:"kernels"`
+	Kernels string `toml:"kernels"`
+	// Program is the server that plans write a command for: vllm or sglang; empty: none.
+	Program  string         `toml:"program,omitempty"`
 	Defaults EngineDefaults `toml:"defaults"`
 	// Batch overrides batch limits by card and use; the first matching rule holds.
 	Batch []BatchRule `toml:"batch,omitempty"`

@@ -34,12 +34,31 @@ func TestServeCommand(t *testing.T) {
 			"system.expert_parallel=4"}, "vLLM spreads experts over all GPUs or none"},
 		{[]string{"gpu=a100-80gb", "system.preset=vllm-s"}, "vLLM as released has no such sparse"},
 		{[]string{"gpu=h200", "system.preset=vllm", "system.engine=sparseserve-live"},
-			"engine sparseserve-live is not vLLM"},
+			"engine sparseserve-live is neither vLLM nor SGLang"},
 		{[]string{"gpu=h200", "system.preset=vllm", "system.scheduler=sarathi"}, `system.scheduler = "sarathi"`},
 		{[]string{"model=llama3-8b", "gpu=h100-80gb", "system.preset=vllm-0.15",
 			"prefix_cache.mode=vllm"}, "--enable-chunked-prefill --enable-prefix-caching"},
 		{[]string{"model=llama3-8b", "gpu=h100-80gb", "system.preset=vllm-0.15",
 			"prefix_cache.mode=radix"}, "the radix tree of SGLang"},
+		{[]string{"model=llama3.1-8b", "gpu=h100-80gb", "system.preset=sglang",
+			"system.tensor_parallel=2"},
+			"python -m sglang.launch_server --model-path meta-llama/Llama-3.1-8B --tp-size 2 " +
+				"--max-running-requests 2048 --chunked-prefill-size 8192 --mem-fraction-static 0.834 " +
+				"--page-size 1"},
+		{[]string{"model=llama3.1-8b", "gpu=h100-80gb", "system.preset=sglang", "system.kv_gib=4",
+			"system.kv_dtype=fp8", "system.conservativeness=0.3", "system.block_tokens=64",
+			"prefix_cache.chunk=64", "prefix_cache.dram_gib=93.2", "prefix_cache.write=back"},
+			"--max-total-tokens 65536 --page-size 64 --kv-cache-dtype fp8_e4m3 --context-length 65536 " +
+				"--schedule-conservativeness 0.3 --enable-hierarchical-cache --hicache-size 100 " +
+				"--hicache-write-policy write_back"},
+		{[]string{"model=deepseek-v3", "gpu=h200", "system.preset=sglang", "system.tensor_parallel=8",
+			"system.expert_parallel=8", "prefix_cache.mode=off", "prefill.split=plain",
+			"speculation.tokens=2"}, "--ep-size 8 --max-running-requests 2048 --chunked-prefill-size " +
+			"-1 --max-prefill-tokens 8192 --mem-fraction-static 0.896 --page-size 1 " +
+			"--disable-radix-cache --speculative-algorithm EAGLE --speculative-num-steps 2 " +
+			"--speculative-eagle-topk 1 --speculative-num-draft-tokens 3"},
+		{[]string{"model=llama3.1-8b", "gpu=h100-80gb", "system.preset=sglang",
+			"prefix_cache.mode=vllm"}, "SGLang caches prefixes by a radix tree"},
 	} {
 		cfg, err := config.Load("", c.sets)
 		if err != nil {
