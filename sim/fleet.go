@@ -125,7 +125,7 @@ func (f *Fleet) interrupted() *Metrics {
 	for i := range f.waiting {
 		f.metrics.strandedFor = max(f.metrics.strandedFor, f.events.Now()-f.waiting[i].since)
 	}
-	return f.metrics.reached(f.reach()).figures(&f.Cutoff)
+	return f.metrics.figures(&f.Cutoff)
 }
 
 // end returns the metrics after the last event.
@@ -143,7 +143,7 @@ func (f *Fleet) end() (*Metrics, error) {
 		}
 		s.memory.sampled(s.metrics)
 	}
-	return f.metrics.reached(f.reach()).figures(&f.Cutoff), nil
+	return f.metrics.figures(&f.Cutoff), nil
 }
 
 // advance handles one event. Steps begin after all events of their time.

@@ -110,8 +110,6 @@ func (b *buffered) decodeBytes(context int) int64 {
 
 func (b *buffered) workingSet(r *request) int64 { return b.decodeBytes(r.Context()) }
 
-func (b *buffered) reach(r *Reach) { r.Short = true }
-
 func (b *buffered) prefilled(r *request) error {
 	b.hot.Settle(&r.Grant)
 	return nil

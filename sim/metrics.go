@@ -56,13 +56,12 @@ type about struct {
 	good        func(*RequestRecord) bool // nil: not evaluated
 	longWait    float64                   // s
 	trend       trend                     // shows whether means depend on the run's length
-	reach       *Reach
-	stranded    int      // requests that waited for a replica
-	strandedFor des.Time // longest wait for a replica
-	progressive int      // layers per step with progressive attention
-	prefixes    bool     // with a prefix cache
-	tiers       bool     // with tiers below HBM
-	dram        bool     // with a DRAM tier
+	stranded    int                       // requests that waited for a replica
+	strandedFor des.Time                  // longest wait for a replica
+	progressive int                       // layers per step with progressive attention
+	prefixes    bool                      // with a prefix cache
+	tiers       bool                      // with tiers below HBM
+	dram        bool                      // with a DRAM tier
 
 	blockBytes      int64
 	offload         bool
@@ -259,7 +258,7 @@ func (m *Metrics) Summary() Summary {
 	if m.prefixes {
 		s.PrefixCache = m.prefix.stats(m.dram)
 	}
-	s.Truncated, s.Reach = m.truncations.n, m.reach
+	s.Truncated = m.truncations.n
 	if m.windowNote != "" {
 		s.warn(warn.New(warn.Window, "%s", m.windowNote))
 	}
@@ -297,12 +296,6 @@ func (m *Metrics) Summary() Summary {
 			m.done, EnoughRequests).With(map[string]float64{"finished": float64(m.done)}))
 	}
 	return s
-}
-
-// reached records how close the run came to its limits.
-func (m *Metrics) reached(r Reach) *Metrics {
-	m.reach = &r
-	return m
 }
 
 // figures returns the metrics of the part of the run that the cutoff keeps.

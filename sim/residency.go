@@ -40,7 +40,6 @@ type residency interface {
 	// request, as measured where it decodes.
 	decodeBytes(context int) int64
 	workingSet(*request) int64
-	reach(*Reach)
 	// sampled adds the error due to sampling heads.
 	sampled(*Metrics)
 	// check verifies laws 1 to 3 between events, checkBatch law 8 when a step begins.
@@ -139,19 +138,6 @@ func (m *resident) workingSet(r *request) int64 { return m.decodeBytes(r.Context
 
 func (m *resident) decodeBytes(context int) int64 {
 	return int64(m.Geometry.Blocks(context)*m.Model.Layers) * m.layerOfBlocks()
-}
-
-func (m *resident) reach(r *Reach) {
-	b, ok := m.allocator.(interface{ Enough() (int64, bool) })
-	if !ok {
-		r.Short = true
-		return
-	}
-	blocks, enough := b.Enough()
-	r.Short = r.Short || !enough
-	if !m.Spec.Offload.On { // with offloading the blocks are in DRAM
-		r.HBM = min(r.HBM, blocks*m.block)
-	}
 }
 
 func (m *resident) check() error {

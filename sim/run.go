@@ -111,7 +111,7 @@ func (s *Server) advance() (more bool, err error) {
 // interrupted returns the metrics of a run that ends here.
 func (s *Server) interrupted() *Metrics {
 	s.metrics.end = max(s.metrics.end, s.events.Now())
-	return s.metrics.reached(s.reach()).figures(&s.Cutoff)
+	return s.metrics.figures(&s.Cutoff)
 }
 
 // end returns the metrics after the last event.
@@ -121,5 +121,5 @@ func (s *Server) end() (*Metrics, error) {
 			"arrival", n)
 	}
 	s.memory.sampled(s.metrics)
-	return s.metrics.reached(s.reach()).figures(&s.Cutoff), nil
+	return s.metrics.figures(&s.Cutoff), nil
 }

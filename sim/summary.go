@@ -107,8 +107,6 @@ type Summary struct {
 	// Interrupted is the reason why the run ended early, or empty. The figures then cover only the
 	// part that ran.
 	Interrupted string `json:"interrupted,omitempty"`
-	// Reach covers the whole run and is not written to files; nil if unknown.
-	Reach *Reach `json:"-"`
 	// Live is nil unless the device computes.
 	Live *LiveStats `json:"live,omitempty"`
 }

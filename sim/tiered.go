@@ -66,11 +66,6 @@ func (t *tiered) hbmUsed() int64 {
 
 func (t *tiered) decodeBytes(context int) int64 { return t.sel.bytes(context) }
 
-func (t *tiered) reach(r *Reach) {
-	t.resident.reach(r)
-	r.Short = r.Short || t.cache.Stats().Evicted > 0
-}
-
 func (t *tiered) sampled(m *Metrics) {
 	if sample := &t.cache.Sample; sample.Rate < 1 {
 		m.sampled, m.groups = len(sample.Groups), t.Geometry.Groups()

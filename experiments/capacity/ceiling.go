@@ -71,7 +71,7 @@ func (b *buyer) measure(ctx context.Context, o *option) error {
 // effects finds the limiting resources of an option.
 func (b *buyer) effects(ctx context.Context, o *option) error {
 	c, n := o.capacity, o.found.replicas
-	before, err := b.once(ctx, o, stageEffect, n, c.at, c.requests, true)
+	before, err := b.once(ctx, o, stageEffect, n, c.at, c.requests)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (b *buyer) effects(ctx context.Context, o *option) error {
 		} else if !ok {
 			continue
 		}
-		after, err := b.once(ctx, &changed, stageEffect+" of "+r.name, n, c.at, c.requests, true)
+		after, err := b.once(ctx, &changed, stageEffect+" of "+r.name, n, c.at, c.requests)
 		if err != nil {
 			return err
 		}

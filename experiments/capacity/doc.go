@@ -8,10 +8,8 @@
 //
 // If the sweep has a [plan], candidates are Offers (purchase.go), each with the price of its GPUs
 // (prices.go, prices.toml). Planner.Purchase finds the number of replicas that each needs for the
-// load (load.go, fleet.go), as long as it can be as cheap as the cheapest found. A run ends once
-// its outcome is certain (early.go), or immediately if the card's peak FLOPs are too low
-// (floor.go). It also answers for candidates whose other limits it does not reach (alike.go). For
-// the cheapest candidates it finds the spare load and the limiting resources (ceiling.go). The
-// answer (answer.go, write.go) reports which measurements support the prediction (evidence.go,
-// evidence.toml) and how to start vLLM (vllm.go).
+// load (load.go, fleet.go), as long as it can be as cheap as the cheapest found. For the cheapest
+// candidates it finds the spare load and the limiting resources (ceiling.go). The answer (answer.go,
+// write.go) reports which measurements support the prediction (evidence.go, evidence.toml) and how
+// to start vLLM (vllm.go).
 package capacity

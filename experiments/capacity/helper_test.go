@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
@@ -31,4 +32,20 @@ func written(dir string, files []run.File, err error) error {
 	}
 	_, err = run.WriteFiles(dir, files...)
 	return err
+}
+
+// pointOf is the first point of a plan's text.
+func pointOf(t testing.TB, text string) config.Point {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "plan.toml")
+	write(t, path, text)
+	s, err := config.LoadPlan(path, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	points, err := s.Points()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return points[0].Point
 }

@@ -258,7 +258,7 @@ func (p *Planner) probe(ctx context.Context, c *Candidate, bounds []config.Bound
 		points[i].Seed, points[i].Workload = seed, *w
 		points[i].Name = config.PointName(&points[i])
 	}
-	results, err := p.made(ctx, p.slotted, points)
+	results, err := p.made(ctx, points, false)
 	if err != nil {
 		return nil, err
 	}
@@ -274,11 +274,15 @@ func (p *Planner) probe(ctx context.Context, c *Candidate, bounds []config.Bound
 	return trials, nil
 }
 
-// made returns the results of points. It runs the points that are not in the store.
-func (p *Planner) made(ctx context.Context, runner run.Runner, points []config.Point) (
-	[]run.Result, error) {
-	results, notes, err := p.Store.Do(ctx,
-		run.Grid{Run: runner, Workers: min(cap(p.slots), len(points))}, points)
+// made returns the results of points. It runs the points that are not in the store, and with paced
+// repeats those near a limit with other step times.
+func (p *Planner) made(ctx context.Context, points []config.Point, paced bool) ([]run.Result,
+	error) {
+	grid := run.Grid{Run: p.slotted, Workers: min(cap(p.slots), len(points))}
+	if paced {
+		grid.Again = func(int) {}
+	}
+	results, notes, err := p.Store.Do(ctx, grid, points)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.notes = append(p.notes, notes...)

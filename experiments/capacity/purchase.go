@@ -45,11 +45,9 @@ const (
 // buyer looks for the cheapest option.
 type buyer struct {
 	*Planner
-	plan    config.Plan
-	search  config.GoodputSearch
-	traffic traffic
-	alike   alike
-	best    float64 // USD an hour of the cheapest found
+	plan   config.Plan
+	search config.GoodputSearch
+	best   float64 // USD an hour of the cheapest found
 }
 
 const (
@@ -168,9 +166,6 @@ func (p *Planner) Purchase(ctx context.Context, f *Offers) (*Purchase, []string,
 	}
 	slices.Sort(b.notes)
 	answer, err := f.answer()
-	if err == nil {
-		err = b.near(ctx, answer)
-	}
 	return answer, b.notes, err
 }
 
@@ -263,11 +258,12 @@ func (b *buyer) need(ctx context.Context, o *option) error {
 	return nil
 }
 
-// expect runs all replicas of an option, spare ones too, under the load without its margin.
+// expect runs all replicas of an option, spare ones too, under the load without its margin. Its
+// warnings include the effect of other step times if the run is near a limit.
 func (b *buyer) expect(ctx context.Context, o *option) error {
 	asked := *o
 	asked.slo = o.asked
-	r, err := b.once(ctx, &asked, stageExpected, o.replicas(), o.load, o.found.requests, true)
+	r, err := b.once(ctx, &asked, stageExpected, o.replicas(), o.load, o.found.requests)
 	o.expected, o.runs = r, append(o.runs, r)
 	return err
 }
@@ -309,23 +305,20 @@ func (b *buyer) withoutMargin(ctx context.Context, f *Offers, best []*option) er
 // inTurn orders options so that cheap runs soon yield a low price: first one option per machine and
 // system, then the second of each, and so on. Within such a round, options with full attention and
 // all KV in HBM go first because they simulate fastest, then options with the lowest price per HBM
-// bandwidth. Options of the same machine and system are ordered by descending batch limits: a run
-// that does not reach the limits of the others also answers for them (alike.go).
+// bandwidth. Options of the same machine and system are ordered by descending requests per batch,
+// because large batches usually need the fewest replicas.
 func inTurn(options []*option) []*option {
 	type kind struct{ machine, system string }
 	turn, seen := map[*option]int{}, map[kind]int{}
-	byLimit := slices.Clone(options)
-	slices.SortStableFunc(byLimit, func(x, y *option) int {
-		xRequests, xTokens := batchLimits(&x.Point.System)
-		yRequests, yTokens := batchLimits(&y.Point.System)
-		return cmp.Or(cmp.Compare(yRequests, xRequests), cmp.Compare(yTokens, xTokens))
+	order := slices.Clone(options)
+	slices.SortStableFunc(order, func(x, y *option) int {
+		return cmp.Compare(y.Point.System.MaxRequests, x.Point.System.MaxRequests)
 	})
-	for _, o := range byLimit {
+	for _, o := range order {
 		k := kind{o.machine, o.Point.System.Name}
 		turn[o] = seen[k]
 		seen[k]++
 	}
-	order := byLimit
 	slices.SortStableFunc(order, func(x, y *option) int {
 		dear := func(o *option) int {
 			if stock(&o.Point.System) {
@@ -386,9 +379,9 @@ func (b *buyer) nearest(ctx context.Context, options []*option) error {
 			(unit == loadRate || unit == loadClients) {
 			replicas, load = 1, o.target/float64(replicas)
 		}
-		r, err := b.once(ctx, o, stageMiss, replicas, load, 0, true)
+		r, err := b.once(ctx, o, stageMiss, replicas, load, 0)
 		if err == nil && r.holds() { // but all of them together do not
-			r, err = b.once(ctx, o, stageMiss, most, o.target, 0, true)
+			r, err = b.once(ctx, o, stageMiss, most, o.target, 0)
 		}
 		o.runs = append(o.runs, r)
 		return err

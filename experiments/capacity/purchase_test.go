@@ -13,6 +13,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
@@ -281,4 +282,35 @@ func TestPurchaseOfAnyCosts(t *testing.T) {
 			}
 		}
 	})
+}
+
+// One candidate of each machine and system comes before another of any, and stock ones, whose runs
+// cost less, before the others; of each those with the highest limits.
+func TestPricesAreKnownSoon(t *testing.T) {
+	text := fmt.Sprintf(short, "rate = 5", "ttft_s = 1") + "grid.system.max_requests = [16, 64]\n" +
+		"grid.system.preset = [\"sparseserve\", \"vllm-0.15\"]\n"
+	text = strings.Replace(text, "tensor_parallel = [1, 2]", "tensor_parallel = [1]", 1)
+	s, err := config.LoadPlan(testkit.Write(t, "plan.toml", text), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	offers, err := OffersOf(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := inTurn(offers.options)
+	if len(order) != 16 {
+		t.Fatalf("%d candidates", len(order))
+	}
+	for i, o := range order {
+		if stock(&o.Point.System) != (i%8 < 4) {
+			t.Errorf("candidate %d is %s", i, o.Label)
+		}
+		if want := 64 - 48*(i/8); o.Point.System.MaxRequests != want {
+			t.Errorf("candidate %d has %d requests a batch, want %d", i, o.Point.System.MaxRequests, want)
+		}
+		if i%4 > 0 && o.perByte < order[i-1].perByte {
+			t.Errorf("candidate %d, %s, costs less for its bandwidth than the one before", i, o.Label)
+		}
+	}
 }

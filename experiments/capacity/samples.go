@@ -13,6 +13,9 @@ import (
 // drawn from an endless workload.
 const mostSampled, sampledRequests = 1_000_000, 10_000
 
+// length is the number of tokens of one request.
+type length struct{ prompt, output int }
+
 // samples caches the request lengths of workloads, including turns of sessions.
 type samples map[string][]length
 

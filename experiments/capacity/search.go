@@ -39,9 +39,6 @@ type Trial struct {
 	Hash           string
 	requests       int     // of the run
 	e2e            float64 // mean, s
-	// Cut names the part of the service level that ended the run early because it was missed for
-	// certain. Such a trial has no other values. Empty for a whole run.
-	Cut string
 }
 
 // limits are the service level for trials.
@@ -54,9 +51,6 @@ type limits struct {
 // why names the bounds of the service level that the trials miss in their mean; it is empty if they
 // meet the level. A queue that grows without end in half of the runs fails the level.
 func (l limits) why(trials []Trial) []string {
-	if i := slices.IndexFunc(trials, func(t Trial) bool { return t.Cut != "" }); i >= 0 {
-		return []string{trials[i].Cut}
-	}
 	if slices.ContainsFunc(trials, func(t Trial) bool { return t.Completed == 0 }) {
 		return []string{"nothing completed"}
 	}

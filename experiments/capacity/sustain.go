@@ -218,9 +218,6 @@ func (w *window) Ended(r *sim.RequestRecord) {
 	}
 }
 
-// Gap implements run.Watcher.
-func (w *window) Gap(des.Time) {}
-
 // Enough implements run.Watcher.
 func (w *window) Enough() error {
 	if w.over {

@@ -66,22 +66,18 @@ func known[T int | float64](x T) any {
 	return x
 }
 
-// trail lists every run in the order of the candidates. A run that ended as soon as its outcome was
-// known has no values.
+// trail lists every run in the order of the candidates.
 func (a *Purchase) trail() []byte {
 	table := run.NewTable("candidate", "stage", "replicas", "load", "requests", "seed", "bounds",
-		"rejected_share", "missed_share", "unstable", "completed", "holds", "ended_early_by", "hash")
+		"rejected_share", "missed_share", "unstable", "completed", "holds", "hash")
 	for _, o := range a.options {
 		for _, r := range o.runs {
 			holds := r.holds()
 			for i := range r.trials {
 				t := &r.trials[i]
-				bounds := ""
-				if t.Cut == "" {
-					bounds = boundsText(r.slo.bounds, t.Bounded)
-				}
-				table.Add(o.Label, r.stage, r.replicas, r.load, r.requests, t.Seed, bounds, t.Rejected,
-					t.Missed, t.Unstable, t.Completed, holds, t.Cut, t.Hash)
+				table.Add(o.Label, r.stage, r.replicas, r.load, r.requests, t.Seed,
+					boundsText(r.slo.bounds, t.Bounded), t.Rejected, t.Missed, t.Unstable, t.Completed, holds,
+					t.Hash)
 			}
 		}
 	}

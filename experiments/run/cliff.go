@@ -45,26 +45,6 @@ func Cliff(ctx context.Context, run Runner, p *config.Point, s *sim.Summary,
 	return nil
 }
 
-// Cliff is the function Cliff with stored runs, so that they are made once.
-func (s *Store) Cliff(ctx context.Context, run Runner, p *config.Point,
-	sum *sim.Summary) error {
-	if !NearLimit(sum) {
-		return nil
-	}
-	found, err := s.Note(p, notePaced, &sum.Paced)
-	if found && len(sum.Paced) == len(paces) {
-		sum.Warnings = append(sum.Warnings, cliffWarning(p, sum))
-		return nil
-	}
-	if err == nil {
-		err = Cliff(ctx, run, p, sum, func() {})
-	}
-	if err != nil {
-		return err
-	}
-	return s.KeepNote(p, notePaced, sum.Paced)
-}
-
 // cliffWarning describes the limit that the run is near, and the outcomes of the repeats.
 func cliffWarning(p *config.Point, s *sim.Summary) warn.Warning {
 	where, share := fmt.Sprintf("max_requests = %d", p.System.MaxRequests), s.BatchFull

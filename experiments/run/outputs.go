@@ -165,11 +165,7 @@ func (f *Outputs) watched() error {
 }
 
 // Gap implements sim.Recorder.
-func (f *Outputs) Gap(t des.Time) {
-	if f.sink.Watch != nil {
-		f.sink.Watch.Gap(t)
-	}
-}
+func (f *Outputs) Gap(des.Time) {}
 
 // Step implements sim.Recorder.
 func (f *Outputs) Step(r *sim.StepRecord) error {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/sim"
-	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // Runner carries out one point. It returns soon after ctx is cancelled, with ctx's error. The grid
@@ -29,8 +28,6 @@ type Sink struct {
 type Watcher interface {
 	// Ended receives each request that was served or rejected.
 	Ended(*sim.RequestRecord)
-	// Gap receives each time between two tokens of a request.
-	Gap(des.Time)
 	// Enough is called after each step and each request that ended; an error ends the run.
 	Enough() error
 }

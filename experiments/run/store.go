@@ -30,9 +30,7 @@ const (
 // Store keeps finished runs, each under a hash of everything that its results depend on:
 //
 //	HASH.zip      config.toml, summary.json, requests.csv, … of a run, below HASH/
-//	packed.zip    the same for many runs, with their notes; see Pack
-//	HASH.missed, HASH.same, HASH.reach, HASH.paced
-//	              notes about the point; see NoteMissed
+//	packed.zip    the same for many runs; see Pack
 //	.HASH*.tmp/   a run in progress, or of a killed process
 //	.HASH.lock    held by the process that makes the run; see Claim
 //
@@ -94,7 +92,7 @@ func (s *Store) Close() error {
 }
 
 // ours matches the names of a store's files.
-var ours = regexp.MustCompile(`^([0-9a-f]{16}\.(zip|missed|same|reach|paced)|packed\.zip)$`)
+var ours = regexp.MustCompile(`^([0-9a-f]{16}|packed)\.zip$`)
 
 // checkMaker refuses a folder that contains files but none of a store.
 func (s *Store) checkMaker() error {
@@ -300,49 +298,4 @@ func (s *Store) used() (runs []usedRun) {
 		return cmp.Or(cmp.Compare(a.label, b.label), cmp.Compare(a.hash, b.hash))
 	})
 	return runs
-}
-
-// Kinds of notes about points that a store keeps besides runs: the endings of their files.
-const (
-	NoteMissed = ".missed" // the limit that a run certainly missed, which ended it early
-	NoteSame   = ".same"   // the hash of another run with identical results
-	NoteReach  = ".reach"  // the distance of a run to its limits
-	notePaced  = ".paced"  // the outcome of a run with other step times
-)
-
-// Note decodes the note of a kind about a point. found is false if there is none that can be read.
-func (s *Store) Note(p *config.Point, kind string, into any) (found bool, err error) {
-	hash, err := s.Hash(p)
-	if err != nil {
-		return false, err
-	}
-	text, err := files.ReadResult(filepath.Join(s.dir, hash+kind))
-	if errors.Is(err, fs.ErrNotExist) && s.packed != nil {
-		text, err = fs.ReadFile(s.packed, hash+kind)
-	}
-	return err == nil && json.Unmarshal(text, into) == nil, ignoreAbsent(err)
-}
-
-// KeepNote stores a note about a point as JSON.
-func (s *Store) KeepNote(p *config.Point, kind string, note any) error {
-	hash, err := s.Hash(p)
-	if err != nil {
-		return err
-	}
-	text, err := json.Marshal(note)
-	if err != nil {
-		return err
-	}
-	return KeptWhenFull(WriteFile(filepath.Join(s.dir, hash+kind), append(text, '\n')))
-}
-
-// Same returns the summary of the run that the note NoteSame about a point names. ok is false if
-// there is no such note, or that run no longer exists.
-func (s *Store) Same(p *config.Point) (sum sim.Summary, ok bool, err error) {
-	var of string
-	if ok, err = s.Note(p, NoteSame, &of); !ok {
-		return sum, false, err
-	}
-	sum, ok, _, err = s.read(of, p.Name)
-	return sum, ok, err
 }

@@ -16,7 +16,7 @@ import (
 // results with the error.
 func (s *Store) Do(ctx context.Context, grid Grid, points []config.Point) (results []Result,
 	notes []string, err error) {
-	missing, notes, err := s.Missing(points, config.Until(ctx))
+	missing, notes, err := s.missing(points, config.Until(ctx), grid.Again != nil)
 	if err != nil {
 		return nil, notes, err
 	}
@@ -28,11 +28,6 @@ func (s *Store) Do(ctx context.Context, grid Grid, points []config.Point) (resul
 			return nil, notes, err
 		}
 		if kept {
-			if grid.Again != nil && runErr == nil && len(sum.Paced) == 0 { // another command made it
-				if err := s.Cliff(ctx, grid.Run, &p, &sum); err != nil {
-					return results, notes, KeptWhenFull(err)
-				}
-			}
 			sum.Warnings = append(sum.Warnings, p.Warnings...)
 			results = append(results, Result{p, sum})
 		}
@@ -57,6 +52,13 @@ func IsFull(err error) bool {
 // Missing lists the points that are not stored completely. Notes name damaged ones.
 func (s *Store) Missing(points []config.Point, watch config.Watch) (missing []config.Point,
 	notes []string, err error) {
+	return s.missing(points, watch, false)
+}
+
+// missing is Missing. With again, a run near a limit that another command stored without its repeats
+// is missing too.
+func (s *Store) missing(points []config.Point, watch config.Watch, again bool) (
+	missing []config.Point, notes []string, err error) {
 	for i, p := range points {
 		if err := watch.At(i, len(points)); err != nil {
 			return nil, notes, err
@@ -68,7 +70,7 @@ func (s *Store) Missing(points []config.Point, watch config.Watch) (missing []co
 		if note != "" {
 			notes = append(notes, note)
 		}
-		if !kept || sum.Interrupted != "" {
+		if !kept || sum.Interrupted != "" || again && NearLimit(&sum) && len(sum.Paced) == 0 {
 			missing = append(missing, p)
 		}
 	}

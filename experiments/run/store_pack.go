@@ -61,35 +61,24 @@ func writeArchive(path string, fill func(*zip.Writer) error) error {
 	return f.CloseAtomicallyReplace()
 }
 
-// Pack moves all runs and notes into one archive. The store must have been opened alone. Only Close
+// Pack moves all runs into one archive. The store must have been opened alone. Only Close
 // may be called afterwards.
 func (s *Store) Pack() error {
 	runs, err := files.Glob(s.dir, "[0-9a-f]*"+files.ArchiveEnding)
-	if err != nil {
+	if err != nil || len(runs)+len(s.forgotten) == 0 {
 		return err
 	}
-	words, err := files.Glob(s.dir, "[0-9a-f]*.[mrsp]*")
-	if err != nil || len(runs)+len(words)+len(s.forgotten) == 0 {
-		return err
-	}
-	replaced := map[string]bool{} // by hash, or by name of a word
+	replaced := map[string]bool{} // by hash
 	for hash := range s.forgotten {
 		replaced[hash] = true
 	}
 	for _, path := range runs {
 		replaced[strings.TrimSuffix(filepath.Base(path), files.ArchiveEnding)] = true
 	}
-	for _, path := range words {
-		replaced[filepath.Base(path)] = true
-	}
 	parts := s.packedParts(replaced)
 	for _, path := range runs {
 		hash := strings.TrimSuffix(filepath.Base(path), files.ArchiveEnding)
 		parts = append(parts, part{hash + "/", func(w *zip.Writer) error { return copyArchive(w, path) }})
-	}
-	for _, path := range words {
-		name := filepath.Base(path)
-		parts = append(parts, part{name, func(w *zip.Writer) error { return addFile(w, name, path) }})
 	}
 	slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(a.name, b.name) })
 	err = writeArchive(filepath.Join(s.dir, files.Packed), func(w *zip.Writer) error {
@@ -103,7 +92,7 @@ func (s *Store) Pack() error {
 	if err != nil {
 		return KeptWhenFull(err)
 	}
-	for _, path := range append(runs, words...) {
+	for _, path := range runs {
 		err = errors.Join(err, os.Remove(path))
 	}
 	return err
@@ -115,7 +104,7 @@ type part struct {
 	add  func(*zip.Writer) error
 }
 
-// packedParts lists the packed members, except runs and notes that are replaced.
+// packedParts lists the packed members, except runs that are replaced.
 func (s *Store) packedParts(replaced map[string]bool) (parts []part) {
 	if s.packed == nil {
 		return nil

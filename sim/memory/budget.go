@@ -13,10 +13,6 @@ type Budget struct {
 	used        int64
 	watermark   int64
 	windows     Windows
-	refused     bool  // Grow or Admit failed, or Room returned false, at least once
-	peak        int64 // of used, including the blocks that an admission asked for
-	asked       int64 // blocks in use that the last Room call asked for, for the grant asker
-	asker       *Grant
 }
 
 // Windows describes layers that keep only the blocks of a request's newest tokens. A budget
@@ -64,7 +60,6 @@ func (b *Budget) Landed(*Grant)                 {}
 func (b *Budget) Admit(g *Grant, tokens, _ int) bool {
 	need := b.blocks(tokens) - g.Blocks
 	if b.total-b.used-need < b.watermark {
-		b.refused = true
 		return false
 	}
 	b.take(g, need)
@@ -78,11 +73,7 @@ func (b *Budget) Grow(g *Grant, tokens, _ int) bool {
 		return true
 	}
 	if b.used+need > b.total {
-		b.refused = true
 		return false
-	}
-	if g == b.asker { // with fewer blocks Room would have returned false
-		b.peak, b.asker = max(b.peak, b.asked), nil
 	}
 	b.take(g, need)
 	return true
@@ -95,19 +86,12 @@ func (b *Budget) Left(g *Grant, tokens int) (left, watermark int64) {
 
 // Room reports whether enough blocks are free to extend a grant to the given tokens.
 func (b *Budget) Room(g *Grant, tokens int) bool {
-	need := b.used + b.blocks(tokens) - g.Blocks
-	if need > b.total {
-		b.refused = true
-		return false
-	}
-	b.asked, b.asker = need, g
-	return true
+	return b.used+b.blocks(tokens)-g.Blocks <= b.total
 }
 
 func (b *Budget) take(g *Grant, blocks int64) {
 	b.used += blocks
 	g.Blocks += blocks
-	b.peak = max(b.peak, b.used)
 }
 
 // Release frees a grant's blocks.
@@ -117,21 +101,6 @@ func (b *Budget) Release(g *Grant, _ bool) {
 	if b.used < 0 {
 		panic(fmt.Sprintf("memory: budget released below zero: %d blocks used", b.used))
 	}
-}
-
-// Enough returns a total that would have sufficed so far. ok is false if a request was refused
-// blocks.
-func (b *Budget) Enough() (total int64, ok bool) {
-	return enough(b.total, b.peak, b.watermark), !b.refused
-}
-
-// enough returns a total that would have sufficed for a peak number of used blocks.
-func enough(total, peak, watermark int64) int64 {
-	keep := float64(watermark+1) / float64(total) // share kept free, rounded up
-	if n := math.Ceil(float64(peak+1) / (1 - keep)); keep < 1 && n < float64(total) {
-		return int64(n)
-	}
-	return total
 }
 
 // Used and Total return numbers of blocks.

@@ -24,10 +24,6 @@ type Pool struct {
 	blockTokens int
 	watermark   int
 	free        int // blocks in the queue
-	least       int // smallest value of free so far
-	left        int // free blocks left after the last successful Room call, made for asker
-	asker       *Table
-	refused     bool // an allocation was refused at least once
 	refs        []int32
 	keys        []uint64 // by block; 0: no content
 	queue       ring     // free blocks; its last place holds the ends
@@ -55,7 +51,7 @@ type Pool struct {
 func NewPool(total int64, blockTokens int, watermark float64, lower *Lower) *Pool {
 	n := int(total)
 	p := &Pool{
-		blockTokens: blockTokens, watermark: int(watermark * float64(total)), free: n, least: n,
+		blockTokens: blockTokens, watermark: int(watermark * float64(total)), free: n,
 		refs: make([]int32, n), keys: make([]uint64, n),
 		queue: ring{make([]int32, n+1), make([]int32, n+1)}, index: prefix.NewIndex(n), version: 1,
 		below: newBelow[int32](lower, total),
@@ -132,23 +128,13 @@ func (p *Pool) Admit(g *Grant, tokens, now int) bool {
 // Grow extends a grant to the given tokens and may use the last free block. The planned step
 // computes the first now tokens.
 func (p *Pool) Grow(g *Grant, tokens, now int) bool {
-	granted := p.grant(g.Table, tokens, now, 0)
-	if granted && g.Table == p.asker { // Room would have returned false with fewer blocks
-		p.least, p.asker = min(p.least, p.left), nil
-	}
-	return granted
+	return p.grant(g.Table, tokens, now, 0)
 }
 
 // Room reports whether the queue has enough blocks to extend a grant to the given tokens. Matched
 // blocks in the queue also take up free blocks.
 func (p *Pool) Room(g *Grant, tokens int) bool {
-	left := p.remain(g.Table, tokens)
-	if left < 0 {
-		p.refused = true
-		return false
-	}
-	p.left, p.asker = left, g.Table
-	return true
+	return p.remain(g.Table, tokens) >= 0
 }
 
 // Left returns the blocks that are free after a grant to the given tokens, and the watermark.
@@ -165,13 +151,6 @@ func (p *Pool) remain(t *Table, tokens int) int {
 	return p.free - (p.blocks(tokens) - held)
 }
 
-// Enough returns a pool size that would have sufficed so far if no request hit another's KV. ok is
-// false if an allocation was refused.
-func (p *Pool) Enough() (total int64, ok bool) {
-	n := int64(len(p.refs))
-	return enough(n, n-int64(p.least), int64(p.watermark)), !p.refused
-}
-
 // idle counts the matched blocks that no request holds.
 func (p *Pool) idle(match []int32) (n int) {
 	for _, b := range match {
@@ -185,7 +164,6 @@ func (p *Pool) idle(match []int32) (n int) {
 func (p *Pool) grant(t *Table, tokens, now, keep int) bool {
 	begins, blocks := len(t.blocks) == 0, p.blocks(tokens)
 	if (begins || blocks > len(t.blocks)) && p.remain(t, tokens) < keep {
-		p.refused = true
 		return false
 	}
 	if begins {
@@ -347,7 +325,6 @@ func (p *Pool) giveUp(b int32) {
 func (p *Pool) unlink(b int32) {
 	p.queue.unlink(b)
 	p.free--
-	p.least = min(p.least, p.free)
 }
 
 // link appends a block to the queue.

@@ -65,7 +65,6 @@ func (s *Scheduler) admit() {
 		c := &s.candidates[i]
 		need := s.need(c)
 		s.held = s.held || used+need > available
-		s.limited = s.limited || s.held
 		if used+need <= available || s.batch.Empty() && s.canRun(c) {
 			used += need
 			s.enter(c)

@@ -87,9 +87,7 @@ type Scheduler struct {
 	candidates []candidate
 	rest       []candidate // scratch
 	closed     bool        // admit no waiting requests
-	most       int         // largest number of concurrently running requests
-	limited    bool        // the limit has excluded a candidate
-	held       bool        // the same for this batch
+	held       bool        // the limit has excluded a candidate from this batch
 	reserve    reserve     // of base sglang
 }
 
@@ -169,11 +167,6 @@ func (s *Scheduler) Add(r *Request) { s.waiting = append(s.waiting, r) }
 // prefix.
 func (s *Scheduler) Waiting() int { return len(s.waiting) + s.loading }
 func (s *Scheduler) Running() int { return len(s.running) }
-
-// Most is the largest number of requests that ran concurrently so far. Limited reports whether
-// the limit has ever excluded a candidate from a batch.
-func (s *Scheduler) Most() int     { return s.most }
-func (s *Scheduler) Limited() bool { return s.limited }
 
 // Held reports whether the limit excluded a candidate from the last batch.
 func (s *Scheduler) Held() bool { return s.held }
@@ -295,7 +288,6 @@ func (s *Scheduler) run() {
 	r := s.pop()
 	r.running = true
 	s.running = append(s.running, r)
-	s.most = max(s.most, len(s.running))
 }
 
 // pop removes the first waiting request.
