@@ -18,13 +18,6 @@ import (
 //	phase_KIND_PHASE_s        seconds in all steps that the live device split
 //	step_alike_p95_over_p50   live steps of the same work, slow ones over the median (alike);
 //	                          simulated is 1
-//	stalled_s                 excess time of stalled live steps (compareStalls); simulated is 0;
-//	                          omitted if none stalled
-//
-// If decode steps stalled (quieted), the figures without the stalls; otherwise omitted:
-//
-//	decode_steps_stood_still  number of stalled steps; simulated is 0
-//	tbt_quiet_mean_s, tbt_quiet_p99_s
 //
 // KIND is decode, for steps without a prefill, or mixed.
 type Comparison struct {

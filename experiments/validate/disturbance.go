@@ -60,59 +60,11 @@ func compareAlike(run string, steps []Step) []Comparison {
 	return []Comparison{compare(run, alikeMetric, slow, 1)}
 }
 
-// stalledMetric is the number of seconds that a live run stalled within steps.
-const stalledMetric = "stalled_s"
-
-// A step stalled if it takes stallRatio times its modelled time and at least stallAtLeast more. The
-// model's errors are smaller.
-const (
-	stallRatio   = 3
-	stallAtLeast = 0.03 // s
-)
-
-// compareStalls compares the excess time of stalled steps with 0; nothing if no step stalled.
-func compareStalls(run string, steps []Step) []Comparison {
-	sum := stalls(steps)
-	if sum == 0 {
-		return nil
-	}
-	return []Comparison{compare(run, stalledMetric, sum, 0)}
-}
-
-// stalls returns the number of seconds that a run stalled within steps.
-func stalls(steps []Step) (sum float64) {
-	for i := range steps {
-		if s := &steps[i]; s.Model > 0 && s.Live > stallRatio*s.Model && s.Live > s.Model+stallAtLeast {
-			sum += s.Live - s.Model
-		}
-	}
-	return sum
-}
-
 // DisturbedRun is a live run in which steps of the same work differ in time, with the ratio of slow
 // steps to the median.
 type DisturbedRun struct {
 	Run  *ValidatedRun
 	Slow float64
-}
-
-// StalledRun is a live run that stalled within steps, with the seconds.
-type StalledRun struct {
-	Run     *ValidatedRun
-	Seconds float64
-}
-
-// Stalled lists the live runs that stalled within steps, longest stall first.
-func Stalled(runs []ValidatedRun) (stalled []StalledRun) {
-	for i := range runs {
-		if c, ok := runs[i].Of(stalledMetric); ok {
-			stalled = append(stalled, StalledRun{&runs[i], c.Live})
-		}
-	}
-	slices.SortStableFunc(stalled, func(a, b StalledRun) int {
-		return cmp.Compare(b.Seconds, a.Seconds)
-	})
-	return stalled
 }
 
 // Disturbed lists the disturbed live runs, worst first. told is the number of runs with enough

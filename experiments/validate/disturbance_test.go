@@ -67,28 +67,3 @@ func TestDisturbed(t *testing.T) {
 		t.Errorf("%d tell, disturbed are %+v", told, disturbed)
 	}
 }
-
-func TestStalled(t *testing.T) {
-	quiet := decoding(1, 100, 1<<20, 1)
-	stalls := func(live float64) []Step {
-		steps := decoding(1, 100, 1<<20, 1)
-		steps[50].Live = live // priced at 10 ms
-		return steps
-	}
-	var runs []ValidatedRun
-	for _, r := range []struct {
-		name  string
-		steps []Step
-	}{
-		{"quiet", quiet}, {"slow", stalls(0.039)}, {"short", stalls(0.041)},
-		{"long", append(stalls(0.31), stalls(0.11)...)},
-		{"wrong by a half", decoding(1, 100, 1, 1.5)}, {"no price", []Step{{Live: 1}}},
-	} {
-		runs = append(runs, ValidatedRun{Run: r.name, Comparisons: compareStalls(r.name, r.steps)})
-	}
-	got := Stalled(runs)
-	if len(got) != 2 || got[0].Run.Run != "long" || got[1].Run.Run != "short" ||
-		math.Abs(got[0].Seconds-0.4) > 1e-9 || math.Abs(got[1].Seconds-0.031) > 1e-9 {
-		t.Errorf("stalled are %+v", got)
-	}
-}

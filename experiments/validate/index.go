@@ -8,6 +8,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -32,7 +33,7 @@ func (v *Validation) index(lives, simulated []string) error {
 			return fmt.Errorf("%s: %w", lives[i], err)
 		}
 		steps := ""
-		if hasCalls(&made) {
+		if files.HasResult(filepath.Join(lives[i], callsFile)) {
 			steps = filepath.Join(v.Dir, stepsFolder, v.folder(&p.Point)+".csv.gz")
 			if err := price(&p.Point, lives[i], steps); err != nil {
 				return err

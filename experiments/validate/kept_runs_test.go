@@ -70,7 +70,7 @@ func TestKeptRuns(t *testing.T) {
 			}
 			runs[i].Comparisons = slices.Concat(compareSummaries(row.Run, &live, &live),
 				compareSteps(row.Run, steps),
-				compareAlike(row.Run, steps), compareStalls(row.Run, steps))
+				compareAlike(row.Run, steps))
 			return nil
 		})
 	}
@@ -85,8 +85,7 @@ func TestKeptRuns(t *testing.T) {
 	for i := range runs {
 		for _, c := range runs[i].Comparisons {
 			want, ok := table[[2]string{c.Run, c.Metric}]
-			// these are relative to the model
-			if c.Metric == alikeMetric || c.Metric == stalledMetric || !ok {
+			if c.Metric == alikeMetric || !ok { // this one is relative to the model
 				continue
 			}
 			if compared++; run.Number(c.Live) != want {

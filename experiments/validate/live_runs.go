@@ -55,36 +55,22 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 	grid := run.Grid{Run: simulate, Store: store, Workers: 1, Finished: v.Finished}
 	kept := len(v.points) - len(missing)
 	var failed []error
-	inARow := 0
-	v.Taken = 0
-	for i := range missing {
-		made, err := v.claimed(store, &missing[i].Point, func() error {
-			_, err := grid.Do(ctx, []config.Point{missing[i].Point})
-			return err
-		})
+	for i, inARow := 0, 0; i < len(missing) && inARow < 2; i++ { // after two the machine is at fault
+		_, err := grid.Do(ctx, []config.Point{missing[i].Point})
 		switch {
-		case err == nil && made:
-			kept++
-			inARow = 0
-			continue
-		case err == nil: // another machine's says nothing of this one
-			v.Taken++
-			continue
+		case err == nil:
+			kept, inARow = kept+1, 0
 		case ctx.Err() != nil:
 			return nil, fmt.Errorf("%w; %d of %d live runs are kept: the same command runs the rest", err,
 				kept, len(v.points))
-		}
-		failed = append(failed, fmt.Errorf("live run of %s: %w", missing[i].Label, err))
-		if inARow++; inARow == 2 { // the machine, not the run
-			break
+		default:
+			failed = append(failed, fmt.Errorf("live run of %s: %w", missing[i].Label, err))
+			inARow++
 		}
 	}
 	if len(failed) > 0 {
 		return nil, fmt.Errorf("%w\n%d of %d live runs are kept in %s", errors.Join(failed...), kept,
 			len(v.points), store.dir)
-	}
-	if v.LiveOnly { // others may still be making theirs
-		return nil, nil
 	}
 	return v.folders(store.dir, store.find)
 }
@@ -100,7 +86,7 @@ func (v *Validation) liveStore() *liveStore {
 func (v *Validation) without(missing []config.SweepPoint, why error) error {
 	what := fmt.Sprintf("%s: %d of %d live runs are not kept, the first is %s", v.Dir, len(missing),
 		len(v.points), missing[0].Label)
-	if v.LiveOnly || len(missing) == len(v.points) || !errors.Is(why, cuda.ErrNoLibrary) {
+	if len(missing) == len(v.points) || !errors.Is(why, cuda.ErrNoLibrary) {
 		return fmt.Errorf("%s: %w", what, why)
 	}
 	v.notes = append(v.notes, fmt.Sprintf("%s; those are left out: %v", what, why))
@@ -108,19 +94,4 @@ func (v *Validation) without(missing []config.SweepPoint, why error) error {
 		return slices.ContainsFunc(missing, func(m config.SweepPoint) bool { return m.Label == p.Label })
 	})
 	return nil
-}
-
-// claimed makes a run unless another process is making it or has made it. It reports whether it
-// made the run.
-func (v *Validation) claimed(s *liveStore, p *config.Point, run func() error) (made bool,
-	err error) {
-	claim, err := s.claim(p)
-	if err != nil || claim == nil {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, claim()) }()
-	if dir, _, err := s.find(p); err != nil || dir != "" {
-		return false, err
-	}
-	return true, run()
 }

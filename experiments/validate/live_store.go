@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,15 +14,27 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// liveStore keeps live runs of several devices and programs, each in its own folder with a
-// manifest. Several processes may make runs concurrently.
+// manifestFile is the last file written to the folder of a kept live run.
+const manifestFile = "point.json"
+
+// manifest has what a live run depends on besides its configuration.
+type manifest struct {
+	Inputs  config.Inputs `json:"inputs"`
+	Device  string        `json:"device,omitempty"`
+	Program string        `json:"program,omitempty"` // version of what made it, and its options
+}
+
+func readManifest(dir string) (m manifest, err error) {
+	return m, files.ReadJSON(filepath.Join(dir, manifestFile), &m)
+}
+
+// liveStore keeps live runs of several devices and programs, each in its own folder with a manifest.
+// A run is found by its configuration.
 type liveStore struct {
 	dir             string
 	device, program string // that make runs now
-	// folder returns the name of a run's folder. A run of the same name by another device or program
-	// is kept.
-	folder func(*config.Point) string
-	any    bool // finds runs of the same configuration, whatever profile, device and program made them
+	folder          func(*config.Point) string
+	any             bool // finds runs whatever profile, device and program made them
 	// finish completes the folder of a finished run.
 	finish func(dir string) error
 
@@ -40,57 +51,29 @@ func openLive(s *liveStore) error {
 	}
 	left, err := files.Glob(s.dir, ".*"+run.Unfinished)
 	for _, path := range left {
-		hash := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "."), run.Unfinished)
-		release, e := run.Claim(s.dir, hash)
-		if e == nil && release != nil {
-			e = errors.Join(os.RemoveAll(path), release())
-		}
-		err = errors.Join(err, e)
+		err = errors.Join(err, os.RemoveAll(path))
 	}
 	return err
 }
 
-// hash identifies the run of a point, including the device and the program.
-func (s *liveStore) hash(p *config.Point) (string, error) {
-	text, in, err := s.hashes.Identity(p)
-	base := run.DigestOf(string(text), in.Model, in.Trace)
-	return run.DigestOf(base, in.GPU, s.device, s.program), err
-}
-
-// find returns the folder of a finished run; "" if there is none. note reports a folder whose
-// content has changed.
+// find returns the folder of a finished run; "" if there is none. note reports a folder whose files
+// are damaged.
 func (s *liveStore) find(p *config.Point) (dir, note string, err error) {
-	hash, err := s.hash(p)
-	if err != nil {
-		return "", "", err
-	}
 	folders, err := files.Glob(s.dir, "[^.]*")
 	if err != nil {
 		return "", "", err
 	}
-	for _, folder := range folders {
-		if m, err := readManifest(folder); err != nil || m.Hash != hash {
-			continue
-		}
-		ok, damage, err := whole(folder, p.Name)
-		if ok || err != nil {
-			return folder, "", err
-		}
-		note = damage
-	}
-	if note != "" || !s.any {
-		return "", note, nil
-	}
 	var found []string
 	for _, folder := range folders {
-		if !s.same(folder, p) {
-			continue
-		}
-		ok, damage, err := whole(folder, p.Name)
-		if err != nil {
+		switch same, err := s.same(folder, p); {
+		case err != nil:
 			return "", "", err
-		}
-		if note = damage; ok {
+		case !same:
+		default:
+			if damage := whole(folder); damage != nil {
+				note = fmt.Sprintf("%v; %s runs again", damage, p.Name)
+				continue
+			}
 			found = append(found, folder)
 		}
 	}
@@ -104,28 +87,28 @@ func (s *liveStore) find(p *config.Point) (dir, note string, err error) {
 		"but one", p.Name, len(found), strings.Join(found, ", "))
 }
 
-// whole reports whether a folder has every file of its manifest.
-func whole(dir, name string) (ok bool, note string, err error) {
-	m, damage := readManifest(dir)
-	if damage == nil {
-		damage = m.check(dir)
+// whole reads the files of a live run, of which callsFile is optional.
+func whole(dir string) (err error) {
+	for _, name := range []string{run.ConfigFile, run.SummaryFile, run.RequestsCSV + ".gz", callsFile} {
+		if name != callsFile || files.HasResult(filepath.Join(dir, name)) {
+			_, e := files.ReadResult(filepath.Join(dir, name))
+			err = errors.Join(err, e)
+		}
 	}
-	switch {
-	case errors.Is(damage, fs.ErrPermission):
-		return false, "", damage
-	case damage != nil:
-		return false, fmt.Sprintf("%s: %v; %s runs again", dir, damage, name), nil
-	}
-	return true, "", nil
+	return err
 }
 
-// same reports whether the configuration of a kept run, read today, equals p apart from card and
-// engine. Keys that the run does not have take their defaults.
-func (s *liveStore) same(dir string, p *config.Point) bool {
+// same reports whether a folder has the run of p. With any, card, engine, device and program may be
+// others. Keys that the kept configuration does not have take their defaults.
+func (s *liveStore) same(dir string, p *config.Point) (bool, error) {
 	want, in, err := s.hashes.Identity(p)
+	if err != nil {
+		return false, err
+	}
 	m, damage := readManifest(dir)
-	if err != nil || damage != nil || m.Inputs.Model != in.Model || m.Inputs.Trace != in.Trace {
-		return false
+	if damage != nil || m.Inputs.Model != in.Model || m.Inputs.Trace != in.Trace ||
+		!s.any && (m.Inputs != in || m.Device != s.device || m.Program != s.program) {
+		return false, nil
 	}
 	key := [3]string{dir, p.System.Engine, p.GPU}
 	if _, ok := s.texts[key]; !ok {
@@ -135,52 +118,35 @@ func (s *liveStore) same(dir string, p *config.Point) bool {
 			s.texts[key], _ = kept.TOML()
 		}
 	}
-	return s.texts[key] != nil && bytes.Equal(s.texts[key], want)
+	return s.texts[key] != nil && bytes.Equal(s.texts[key], want), nil
 }
 
 // Begin implements run.Keeper.
 func (s *liveStore) Begin(p *config.Point) (*run.RunFiles, error) {
-	hash, err := s.hash(p)
+	dir, err := os.MkdirTemp(s.dir, ".*"+run.Unfinished)
 	if err != nil {
 		return nil, err
 	}
+	return run.NewRunFiles(dir, p, func() error { return s.seal(dir, p) })
+}
+
+// seal completes a finished run and renames its folder. It replaces a damaged run of that name; a
+// whole one of another device or program is kept.
+func (s *liveStore) seal(dir string, p *config.Point) error {
 	_, in, err := s.hashes.Identity(p)
 	if err != nil {
-		return nil, err
-	}
-	dir := filepath.Join(s.dir, "."+hash+run.Unfinished)
-	if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o755)); err != nil {
-		return nil, err
-	}
-	return run.NewRunFiles(dir, p, func() error {
-		return s.seal(dir, s.folder(p), &manifest{Name: p.Name, Hash: hash, Inputs: in})
-	})
-}
-
-// seal writes the manifest of a finished run and renames its folder. It replaces a damaged run.
-func (s *liveStore) seal(dir, name string, m *manifest) error {
-	m.Device, m.Program = s.device, s.program
-	final := filepath.Join(s.dir, name)
-	if there, err := readManifest(final); err == nil && there.Hash != m.Hash {
-		final += "-" + m.Hash
-	}
-	if s.finish != nil {
-		if err := s.finish(dir); err != nil {
-			return err
-		}
-	}
-	if err := m.write(dir); err != nil {
 		return err
 	}
-	return errors.Join(os.RemoveAll(final), os.Rename(dir, final))
-}
-
-// claim claims a run for this process until release is called; release is nil if another process
-// has claimed it.
-func (s *liveStore) claim(p *config.Point) (release func() error, err error) {
-	hash, err := s.hash(p)
-	if err != nil {
-		return nil, err
+	if err := s.finish(dir); err != nil {
+		return err
 	}
-	return run.Claim(s.dir, hash)
+	if err := run.WriteJSON(filepath.Join(dir, manifestFile),
+		manifest{in, s.device, s.program}); err != nil {
+		return err
+	}
+	final := filepath.Join(s.dir, s.folder(p))
+	for n := 2; whole(final) == nil; n++ {
+		final = filepath.Join(s.dir, fmt.Sprintf("%s-%d", s.folder(p), n))
+	}
+	return errors.Join(os.RemoveAll(final), os.Rename(dir, final))
 }

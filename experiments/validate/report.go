@@ -136,8 +136,7 @@ func (v *validationRun) read(dir string) (r ValidatedRun, err error) {
 		return r, err
 	}
 	r.Comparisons = slices.Concat(compareSummaries(v.Run, &r.Live, &r.Simulated),
-		compareSteps(v.Run, r.Steps), compareAlike(v.Run, r.Steps), compareStalls(v.Run, r.Steps),
-		compareQuiet(v.Run, &r.Live, &r.Simulated, r.Steps))
+		compareSteps(v.Run, r.Steps), compareAlike(v.Run, r.Steps))
 	r.Saturated = saturated(&r.Live, requests, &config.SLO{DelayS: v.DelayS})
 	return r, nil
 }

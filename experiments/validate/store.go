@@ -20,9 +20,6 @@ const (
 // callsFile holds the calls of each step of a live run to the device.
 const callsFile = "calls.json.gz"
 
-// hasCalls reports whether a kept live run has callsFile. It is optional in a store of many runs.
-func hasCalls(m *manifest) bool { return m.Files[callsFile] != "" }
-
 // compress gzips a finished run's table of requests and removes its table of steps, because
 // callsFile already holds the steps to compare.
 func compress(dir string) error {

@@ -35,7 +35,7 @@ type LiveRunner interface {
 //	runs.json        which runs are compared
 //	validate.json    every figure, live and simulated, as in validate.csv
 //
-// Steps of a live run are compared only if calls.json.gz is in its folder or in its point.json.
+// Steps of a live run are compared only if calls.json.gz is in its folder.
 //
 // A finished run is reused as long as its configuration, profile and program, and the device of a
 // live run, stay the same.
@@ -49,15 +49,9 @@ type Validation struct {
 	Workers     int // simulations at a time; 0 = one a core
 	// Kept accepts kept live runs of any profile, device and program. Missing runs are made, or left
 	// out if there is no library to make them.
-	Kept bool
-	// LiveOnly makes live runs and nothing else. Several processes, one per GPU, may do so in one
-	// folder: each takes the next unclaimed run.
-	LiveOnly bool
+	Kept     bool
 	Planned  func(requests int) // how many more requests are to be served; may be nil
 	Finished func()             // one was; may be nil
-
-	// Taken is the number of runs that other processes took; set by Do with LiveOnly.
-	Taken int
 
 	hashes *config.Hasher
 	names  map[string]string // of runs' folders, by the hash of the point
@@ -67,7 +61,7 @@ type Validation struct {
 }
 
 // Do makes the missing runs and the report. If a live run fails, Do makes and keeps the others
-// until two runs of this process fail in a row; the error names the failed runs, and there is no
+// until two fail in a row; the error names the failed runs, and there is no
 // report. Notes name damaged runs and omitted ones.
 func (v *Validation) Do(ctx context.Context) (report *Report, notes []string, err error) {
 	if v.Planned == nil {
@@ -94,7 +88,7 @@ func (v *Validation) Do(ctx context.Context) (report *Report, notes []string, er
 	if err := os.MkdirAll(v.Dir, 0o755); err != nil {
 		return nil, nil, err
 	}
-	lock, err := run.LockFolder(filepath.Join(v.Dir, run.LockFile), !v.LiveOnly)
+	lock, err := run.LockFolder(filepath.Join(v.Dir, run.LockFile), true)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", v.Dir, err)
 	}
@@ -106,7 +100,7 @@ func (v *Validation) Do(ctx context.Context) (report *Report, notes []string, er
 
 func (v *Validation) do(ctx context.Context) (*Report, error) {
 	lives, err := v.liveRuns(ctx)
-	if err != nil || v.LiveOnly {
+	if err != nil {
 		return nil, err
 	}
 	simulated, err := v.simulations(ctx)

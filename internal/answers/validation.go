@@ -119,10 +119,10 @@ func measuredLive(runs []validate.ValidatedRun) doc.Table {
 }
 
 // metOf lists the runs below saturation, and counts the runs among them without a missed goal.
-func metOf(runs []validate.ValidatedRun, misses func(*validate.ValidatedRun) []string) (met int,
-	below []validate.ValidatedRun) {
+func metOf(runs []validate.ValidatedRun) (met int, below []validate.ValidatedRun) {
 	below = where(runs, func(r *validate.ValidatedRun) bool { return !r.Saturated })
-	return len(where(below, func(r *validate.ValidatedRun) bool { return len(misses(r)) == 0 })), below
+	return len(where(below, func(r *validate.ValidatedRun) bool { return len(r.Misses()) == 0 })),
+		below
 }
 
 // delayNear is the relative error up to which a mean scheduling delay counts as near.
@@ -134,7 +134,7 @@ const delayNear = 0.10
 func goalsMet(runs []validate.ValidatedRun) (answer string, t doc.Table) {
 	t = doc.Table{Title: "Goals of runs below saturation",
 		Columns: doc.Columns("figure", ">within|%", ">runs", ">of", ">the worst|%", "note")}
-	met, below := metOf(runs, (*validate.ValidatedRun).Misses)
+	met, below := metOf(runs)
 	if len(below) == 0 {
 		return "No run is below saturation; the goals are for those.", t
 	}

@@ -16,32 +16,21 @@ func doubtful(r *validate.Report) (warnings []resultWarning, folders []doc.Table
 	add := func(kind warn.Kind, format string, args ...any) {
 		warnings = append(warnings, said([]warn.Warning{warn.New(kind, format, args...)}, "")...)
 	}
-	met, below := metOf(r.Runs, (*validate.ValidatedRun).Misses)
+	met, below := metOf(r.Runs)
 	if float64(met) < validate.GoalShare*float64(len(below)) {
 		add(warn.GoalsMissed, "fewer runs than %.0f %% meet every goal", 100*validate.GoalShare)
-	}
-	list := func(title, column string) *doc.Table {
-		folders = append(folders, doc.Table{Title: title, Columns: doc.Columns("folder", "run",
-			">"+column)})
-		return &folders[len(folders)-1]
-	}
-	if stalled := validate.Stalled(r.Runs); len(stalled) > 0 {
-		add(warn.StoodStill, "%s stood still within steps, for longer than any work takes; remove "+
-			"these folders and make them again, the longest first", Count(len(stalled), "live run"))
-		t := list("Live runs that stood still, the longest first", "seconds")
-		for _, s := range stalled {
-			t.Add(s.Run.LiveFolder, s.Run.Run, doc.As(s.Seconds, fmt.Sprintf("%.3g", s.Seconds)))
-		}
 	}
 	if disturbed, told := validate.Disturbed(r.Runs); len(disturbed) > 0 {
 		add(warn.Disturbed, "The host disturbed %d of %s with enough steps to judge: one in 20 of the "+
 			"steps of the same work takes more than %g times their median. Remove these folders and make "+
 			"the runs again on a quiet machine, worst first.", len(disturbed), Count(told, "live run"),
 			validate.DisturbedAbove)
-		t := list("Live runs that the host disturbed, worst first", "times the median")
+		t := doc.Table{Title: "Live runs that the host disturbed, worst first",
+			Columns: doc.Columns("folder", "run", ">times the median")}
 		for _, d := range disturbed {
 			t.Add(d.Run.LiveFolder, d.Run.Run, doc.As(d.Slow, fmt.Sprintf("%.2f", d.Slow)))
 		}
+		folders = append(folders, t)
 	}
 	for i := range r.Runs {
 		warnings = append(warnings, said(r.Runs[i].Simulated.Warnings, r.Runs[i].Run)...)

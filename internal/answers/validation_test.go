@@ -131,17 +131,14 @@ func TestDoubtsOfValidations(t *testing.T) {
 	add(0, "step_alike_p95_over_p50", 1.1, 1)
 	add(1, "step_alike_p95_over_p50", 1.3, 1)
 	add(2, "step_alike_p95_over_p50", 2.345, 1)
-	add(1, "stalled_s", 0.5, 0)
 	for i := range r.Runs {
 		add(i, "phase_decode_host_s", []float64{1.5, 1, 2}[i], 1)
 		add(i, "phase_decode_linears_s", 2, 2)
 	}
 	text := printed(t, Validation(r))
-	expectIn(t, text, "1 live run stood still within steps, for longer than any work takes; remove "+
-		"these folders and make them again, the longest first", "live/b b 0.5",
-		"The host disturbed 2 of 3 live runs with enough steps to judge: one in 20 of the steps of the "+
-			"same work takes more than 1.2 times their median. Remove these folders and make the runs "+
-			"again on a quiet machine, worst first.", "live/c c 2.35", "live/b b 1.30",
+	expectIn(t, text, "The host disturbed 2 of 3 live runs with enough steps to judge: one in 20 of the steps of the "+
+		"same work takes more than 1.2 times their median. Remove these folders and make the runs "+
+		"again on a quiet machine, worst first.", "live/c c 2.35", "live/b b 1.30",
 		"In 2 of 3 runs the host's part of a decode takes 1.50 to 2.00 times what is simulated: hosts "+
 			"of one card differ; `sparseserve calibrate host` fits this one to a live run.")
 	if strings.Index(text, "live/c c") > strings.Index(text, "live/b b 1.30") {

@@ -48,7 +48,7 @@ func (c *calibrateRun) Run(ctx context.Context, app *App) error {
 }
 
 type calibrateHost struct {
-	Dir string `arg:"" name:"DIR" help:"Folder of validate live, with the calls of each step and steps that were split into phases."`
+	Dir string `arg:"" name:"DIR" help:"Folder of validate run, with the calls of each step and steps that were split into phases."`
 	Out string `default:"out/host.toml" placeholder:"FILE" help:"Engine to write. Default: ${default}."`
 }
 

@@ -16,7 +16,6 @@ import (
 
 type validateCmd struct {
 	Run    validateRun    `cmd:"" default:"withargs" help:"Make every run of an experiment live and simulated, and compare them. The default."`
-	Live   validateLive   `cmd:"" help:"Make the live runs and nothing else."`
 	Reuse  validateReuse  `cmd:"" help:"Compare live runs that a result folder keeps, whatever profile, device and program made them."`
 	Ablate validateAblate `cmd:"" help:"Price the steps of kept live runs without each part of the cost model in turn, and print what it is worth."`
 }
@@ -47,26 +46,6 @@ func (c *validateRun) Run(ctx context.Context, app *App) error {
 	return c.compare(ctx, app, c.Config, &c.comparedFlags, validate.Validation{})
 }
 
-type validateLive struct {
-	Config string `arg:"" name:"FILE" complete:"experiments" help:"TOML file of a configuration, as of simulate."`
-	validateFlags
-}
-
-// Run implements the command.
-func (c *validateLive) Run(ctx context.Context, app *App) error {
-	v := validate.Validation{LiveOnly: true}
-	if _, err := c.runs(ctx, app, c.Config, &v); err != nil {
-		return err
-	}
-	taken := ""
-	if v.Taken > 0 {
-		taken = fmt.Sprintf(", but for what other processes are still making (they took %d)", v.Taken)
-	}
-	_, err := fmt.Fprintf(app.Stdout, "All live runs of %s are kept in %s%s; sparseserve validate "+
-		"reuse %s compares them.\n", v.Sweep.Name, v.Dir, taken, c.Config)
-	return err
-}
-
 type validateReuse struct {
 	From string `arg:"" name:"FILE|DIR" complete:"experiments" help:"Configuration of the runs: they are simulated anew, and what is missing runs live where there is a library to do so. Or a result folder: its table is computed anew from its files, and nothing runs."`
 	validateFlags
@@ -94,7 +73,7 @@ func (f *validateFlags) compare(ctx context.Context, app *App, cfg string, c *co
 	v validate.Validation) error {
 	v.Workers = int(c.Workers)
 	report, err := f.runs(ctx, app, cfg, &v)
-	if err != nil || report == nil {
+	if err != nil {
 		return err
 	}
 	return printValidation(ctx, app, v.Dir, report, c.JSON)
