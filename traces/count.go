@@ -35,7 +35,7 @@ func Count(specs ...Spec) int {
 // meanTurns returns the mean turns per session, from equally spaced quantiles; 1 if Turns is not a
 // valid distribution.
 func (s Spec) meanTurns() int {
-	turns, err := ParseLengths("workload.turns", s.Turns)
+	turns, err := ParseLengths("sessions.turns", s.Turns)
 	if err != nil {
 		return 1
 	}

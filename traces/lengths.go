@@ -131,7 +131,7 @@ func (l Lengths) Quantile(u float64) int { return l.quantile(u) }
 func ParseLengths(key, text string) (Lengths, error) {
 	fault := func(format string, args ...any) (Lengths, error) {
 		said := fmt.Sprintf(format, args...)
-		if key == "workload.turns" { // the only distribution not in tokens
+		if key == "sessions.turns" { // the only distribution not in tokens
 			said = strings.ReplaceAll(said, "tokens", "turns")
 		}
 		return Lengths{}, fmt.Errorf("%s = %q: %s", key, rows.Short(text), said)

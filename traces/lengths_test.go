@@ -131,7 +131,7 @@ func TestTurnsRefused(t *testing.T) {
 		"fixed(1.5)": "turns = 1.5 is not a whole number of turns; want fixed(turns)",
 		"3":          "want a distribution of turns: fixed(turns), ",
 	} {
-		_, err := ParseLengths("workload.turns", text)
+		_, err := ParseLengths("sessions.turns", text)
 		if err == nil || !strings.Contains(err.Error(), want) ||
 			strings.Contains(err.Error(), "tokens") {
 			t.Errorf("%q: %v, want %q", text, err, want)

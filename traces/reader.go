@@ -126,7 +126,7 @@ func (r *reader) end() error {
 	case r.kept > 0, r.member && r.excluded > 0:
 		return io.EOF
 	case r.excluded > 0:
-		e.Problem = fmt.Sprintf("no requests of workload.datasets in it, but %d of others such as %q",
+		e.Problem = fmt.Sprintf("no requests of longbench.datasets in it, but %d of others such as %q",
 			r.excluded, r.other)
 	case r.failed > 0:
 		e.Problem += " but " + rows.Plural(r.failed, "row") + " of 0 tokens, never served"
@@ -186,6 +186,6 @@ func estimated(file string, t Tokenizer) warn.Warning {
 
 // unnamed warns of the requests in sets that are not selected.
 func unnamed(n int, file string) warn.Warning {
-	return warn.New(warn.RowsLeft, "%s left out of sets that workload.datasets does not name: %s",
+	return warn.New(warn.RowsLeft, "%s left out of sets that longbench.datasets does not name: %s",
 		rows.Plural(n, "row"), file).About("sets")
 }

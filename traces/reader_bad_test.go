@@ -191,7 +191,7 @@ func TestFolderMixesItsFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.next(); err == nil || !strings.Contains(err.Error(), "workload.datasets") {
+	if _, err := f.next(); err == nil || !strings.Contains(err.Error(), "longbench.datasets") {
 		t.Errorf("a folder without the sets asked for: %v", err)
 	}
 }

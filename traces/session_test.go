@@ -30,8 +30,8 @@ func TestSessions(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		s, err := Open(Spec{Trace: path, Arrivals: ArrivalsTrace, Speed: 1, Output: "base",
-			OutputScale: 1, Datasets: AllSets(), Burstiness: 1}, 1)
+		s, err := Open(Spec{Trace: path, Arrivals: ArrivalsTrace, Speed: 1, OutputScale: 1,
+			LongBenchSpec: LongBenchSpec{Datasets: AllSets(), Output: "base"}, Burstiness: 1}, 1)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -194,7 +194,7 @@ func newMade(s Spec, seed uint64) (*made, error) {
 	}{
 		{"workload.prompt_lengths", s.PromptLengths, &m.asked},
 		{"workload.output_lengths", s.OutputLengths, &m.answer},
-		{"workload.turns", s.Turns, &m.long}, {"workload.system_lengths", s.SystemLengths, &system},
+		{"sessions.turns", s.Turns, &m.long}, {"sessions.system_lengths", s.SystemLengths, &system},
 	} {
 		if l.text == "" && s.SystemPrompts == 0 {
 			continue
@@ -214,7 +214,7 @@ func newMade(s Spec, seed uint64) (*made, error) {
 	}
 	quantile, problem := zipfLengths([]float64{s.SystemZipf, float64(s.SystemPrompts)})
 	if problem != "" {
-		return nil, fmt.Errorf("workload.system_zipf = %v: %s", s.SystemZipf, problem)
+		return nil, fmt.Errorf("sessions.system_zipf = %v: %s", s.SystemZipf, problem)
 	}
 	m.popular = Lengths{quantile: quantile}
 	return m, nil

@@ -2,9 +2,9 @@ package traces
 
 import "fmt"
 
-// SessionKeys are the keys of [workload] that have their own defaults with trace = "sessions".
-var SessionKeys = []string{"prompt_lengths", "output_lengths", "turns", "system_prompts",
-	"system_lengths", "system_zipf", "think_s"}
+// SessionKeys are the keys that have their own defaults with trace = "sessions".
+var SessionKeys = []string{"workload.prompt_lengths", "workload.output_lengths", "sessions.turns",
+	"sessions.system_prompts", "sessions.system_lengths", "sessions.system_zipf", "workload.think_s"}
 
 // FillSessions sets keys that the user did not choose to the defaults of a trace of sessions.
 //
@@ -21,16 +21,16 @@ func (s *Spec) FillSessions(chosen func(key string) bool) {
 		return
 	}
 	d := Spec{PromptLengths: "lognormal(14, 1.95)", OutputLengths: "lognormal(275, 0.69)",
-		Turns: "lognormal(2.4, 0.84)", SystemPrompts: 10, SystemLengths: "fixed(1000)", SystemZipf: 1,
-		ThinkS: 370}
-	fill(chosen, "prompt_lengths", &s.PromptLengths, d.PromptLengths)
-	fill(chosen, "output_lengths", &s.OutputLengths, d.OutputLengths)
-	fill(chosen, "turns", &s.Turns, d.Turns)
-	fill(chosen, "system_prompts", &s.SystemPrompts, d.SystemPrompts)
-	fill(chosen, "system_lengths", &s.SystemLengths, d.SystemLengths)
-	fill(chosen, "system_zipf", &s.SystemZipf, d.SystemZipf)
-	fill(chosen, "think_s", &s.ThinkS, d.ThinkS)
-	if s.Sessions > 0 && !chosen("requests") {
+		ThinkS: 370, SessionSpec: SessionSpec{Turns: "lognormal(2.4, 0.84)", SystemPrompts: 10,
+			SystemLengths: "fixed(1000)", SystemZipf: 1}}
+	fill(chosen, "workload.prompt_lengths", &s.PromptLengths, d.PromptLengths)
+	fill(chosen, "workload.output_lengths", &s.OutputLengths, d.OutputLengths)
+	fill(chosen, "sessions.turns", &s.Turns, d.Turns)
+	fill(chosen, "sessions.system_prompts", &s.SystemPrompts, d.SystemPrompts)
+	fill(chosen, "sessions.system_lengths", &s.SystemLengths, d.SystemLengths)
+	fill(chosen, "sessions.system_zipf", &s.SystemZipf, d.SystemZipf)
+	fill(chosen, "workload.think_s", &s.ThinkS, d.ThinkS)
+	if s.Sessions > 0 && !chosen("workload.requests") {
 		s.Requests = 0
 	}
 }
@@ -49,8 +49,8 @@ func (s Spec) checkSessions() error {
 	}{
 		{"workload.prompt_lengths", s.PromptLengths, true},
 		{"workload.output_lengths", s.OutputLengths, true},
-		{"workload.turns", s.Turns, true},
-		{"workload.system_lengths", s.SystemLengths, s.SystemPrompts > 0},
+		{"sessions.turns", s.Turns, true},
+		{"sessions.system_lengths", s.SystemLengths, s.SystemPrompts > 0},
 	} {
 		switch {
 		case s.Trace != Sessions:
@@ -64,15 +64,15 @@ func (s Spec) checkSessions() error {
 	}
 	switch {
 	case s.Sessions > 0 && s.Requests > 0:
-		return fmt.Errorf("workload.requests = %d: workload.sessions = %d says how many there are; "+
+		return fmt.Errorf("workload.requests = %d: sessions.count = %d says how many there are; "+
 			"leave one out", s.Requests, s.Sessions)
 	case s.Sessions > 0 && len(s.Stages) > 0:
-		return fmt.Errorf("workload.sessions = %d: workload.stages end the run; leave one out",
+		return fmt.Errorf("sessions.count = %d: workload.stages end the run; leave one out",
 			s.Sessions)
 	case s.SystemPrompts < 0 || s.SystemPrompts > 100_000:
-		return fmt.Errorf("workload.system_prompts = %d: must be 0 to 100000", s.SystemPrompts)
+		return fmt.Errorf("sessions.system_prompts = %d: must be 0 to 100000", s.SystemPrompts)
 	case !(s.SystemZipf >= 0 && s.SystemZipf <= 100):
-		return fmt.Errorf("workload.system_zipf = %v: must be 0 to 100", s.SystemZipf)
+		return fmt.Errorf("sessions.system_zipf = %v: must be 0 to 100", s.SystemZipf)
 	case s.PrefixHit > 0 && s.Trace == Sessions:
 		return s.sharesItself()
 	}

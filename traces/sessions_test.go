@@ -201,11 +201,11 @@ func TestSessionsThatEndEarly(t *testing.T) {
 
 func TestSessionsRefused(t *testing.T) {
 	for want, change := range map[string]func(*Spec){
-		`workload.turns = "many": want a distribution`: func(s *Spec) { s.Turns = "many" },
-		`workload.turns = "": of sessions it must be`:  func(s *Spec) { s.Turns = "" },
-		`workload.system_lengths = "": of sessions`:    func(s *Spec) { s.SystemLengths = "" },
-		"workload.system_prompts = -1":                 func(s *Spec) { s.SystemPrompts = -1 },
-		"workload.system_zipf = NaN":                   func(s *Spec) { s.SystemZipf = math.NaN() },
+		`sessions.turns = "many": want a distribution`: func(s *Spec) { s.Turns = "many" },
+		`sessions.turns = "": of sessions it must be`:  func(s *Spec) { s.Turns = "" },
+		`sessions.system_lengths = "": of sessions`:    func(s *Spec) { s.SystemLengths = "" },
+		"sessions.system_prompts = -1":                 func(s *Spec) { s.SystemPrompts = -1 },
+		"sessions.system_zipf = NaN":                   func(s *Spec) { s.SystemZipf = math.NaN() },
 		"workload.prefix_hit = 0.5: workload.trace":    func(s *Spec) { s.PrefixHit = .5 },
 		`workload.arrivals = "trace": a made-up trace`: func(s *Spec) { s.Arrivals = "trace" },
 		`workload.prefix_hit = 1: workload.trace = "testdata/mooncake.jsonl"`: func(s *Spec) {
@@ -262,16 +262,16 @@ func TestWholeSessionsAreTheSameEverywhere(t *testing.T) {
 	})) {
 		t.Error("clients have other requests")
 	}
-	if n := Count(Spec{Trace: Sessions, Sessions: 40, Turns: "fixed(3)"}); n != 120 {
+	if n := Count(Spec{Trace: Sessions, SessionSpec: SessionSpec{Sessions: 40, Turns: "fixed(3)"}}); n != 120 {
 		t.Errorf("a progress bar of 40 sessions of 3 turns counts to %d", n)
 	}
 }
 
 func TestWholeSessionsErrors(t *testing.T) {
 	for want, change := range map[string]func(*Spec){
-		"workload.requests = 5: workload.sessions = 2 says how many there are; " +
+		"workload.requests = 5: sessions.count = 2 says how many there are; " +
 			"leave one out": func(s *Spec) { s.Sessions, s.Requests = 2, 5 },
-		"workload.sessions = 2: workload.stages end the run; leave one out": func(s *Spec) {
+		"sessions.count = 2: workload.stages end the run; leave one out": func(s *Spec) {
 			s.Sessions, s.Requests, s.Stages = 2, 0, [][]float64{{10, 1}}
 		},
 	} {

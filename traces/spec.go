@@ -5,10 +5,10 @@ package traces
 const (
 	BuiltIn   = "longbench" // the built-in LongBench mix
 	Synthetic = "synthetic" // Spec.PromptLengths and Spec.OutputLengths
-	Sessions  = "sessions"  // conversations of Spec.Turns
+	Sessions  = "sessions"  // conversations of SessionSpec.Turns
 )
 
-// Names that Spec.Arrivals and Spec.Output take.
+// Names that Spec.Arrivals and LongBenchSpec.Output take.
 const (
 	ArrivalsPoisson = "poisson" // independent gaps, exponential
 	ArrivalsGamma   = "gamma"   // independent gaps, Gamma with Spec.Burstiness
@@ -28,8 +28,8 @@ var (
 	tokenizerNames = []string{string(Llama2), string(Llama3)}
 )
 
-// Spec is the [workload] table of a configuration. docs/configuration.md has the comments, units
-// and ranges of the fields.
+// Spec has the tables [workload], [sessions] and [longbench] of a configuration.
+// docs/configuration.md has the comments, units and ranges of the fields.
 type Spec struct {
 	// longbench (built-in mix), synthetic (lengths), sessions (with turns), or the path of a trace
 	// file, of a folder of LongBench JSONL files, or - for standard input; gzip and zstd are unpacked
@@ -44,21 +44,6 @@ type Spec struct {
 	PromptLengths string `toml:"prompt_lengths,omitempty" used:"lengths"`
 	// output lengths, as prompt_lengths; with trace sessions by default "lognormal(275, 0.69)"
 	OutputLengths string `toml:"output_lengths,omitempty" used:"lengths"`
-
-	// trace sessions: number of sessions, each run with all its turns, in place of requests, so that
-	// every server gets the same requests; 0: enough for requests
-	Sessions int `toml:"sessions,omitempty" used:"sessions" range:">= 0, <= 1e+06"`
-	// trace sessions: turns per session, as prompt_lengths; default "lognormal(2.4, 0.84)"
-	Turns string `toml:"turns,omitempty" used:"sessions"`
-	// trace sessions: number of different system prompts, default 10; 0: none
-	SystemPrompts int `toml:"system_prompts,omitempty" used:"sessions" range:">= 0, <= 100000"`
-	// trace sessions: lengths of system prompts, as prompt_lengths; default "fixed(1000)"
-	SystemLengths string `toml:"system_lengths,omitempty" used:"sessions,system_prompts"`
-	// trace sessions: probability of the k-th system prompt, proportional to k^-s; default 1; 0: equal
-	SystemZipf float64 `toml:"system_zipf,omitempty" used:"sessions,system_prompts" range:">= 0, <= 100"`
-
-	// LongBench sets in the built-in mix, or to keep of LongBench files; other formats ignore it
-	Datasets []string `toml:"datasets" used:"longbench"`
 
 	// tokenizer that counts the tokens of LongBench prompts; empty: the model's
 	Tokenizer string `toml:"tokenizer" used:"texts"`
@@ -88,9 +73,6 @@ type Spec struct {
 	// A file may hold fewer
 	Requests int `toml:"requests" unit:"requests" range:">= 0, <= 1e+07"`
 
-	// model that generated the LongBench output lengths: base (Llama-2-7B), chat (Llama-2-7B-chat) or
-	// instruct (Llama-3-8B-Instruct)
-	Output string `toml:"output" used:"longbench"`
 	// factor on every output length
 	OutputScale float64 `toml:"output_scale" range:">= 1e-06, <= 1e+06"`
 
@@ -98,15 +80,42 @@ type Spec struct {
 	// computed. With a prefix cache and prefix_cache.dram_gib it is in DRAM. Not for traces that
 	// record shared content
 	PrefixHit float64 `toml:"prefix_hit" unit:"share" range:">= 0, <= 1"`
+
+	SessionSpec   `toml:"sessions"`
+	LongBenchSpec `toml:"longbench"`
 }
 
-// Choices returns the names that a key of [workload] may have, or nil if the key is not a choice of
+// SessionSpec says what conversations trace = "sessions" makes up.
+type SessionSpec struct {
+	// number of sessions, each run with all its turns, in place of workload.requests, so that every
+	// server gets the same requests; 0: enough for workload.requests
+	Sessions int `toml:"count,omitempty" used:"sessions" range:">= 0, <= 1e+06"`
+	// turns per session, as workload.prompt_lengths; default "lognormal(2.4, 0.84)"
+	Turns string `toml:"turns,omitempty" used:"sessions"`
+	// number of different system prompts, default 10; 0: none
+	SystemPrompts int `toml:"system_prompts,omitempty" used:"sessions" range:">= 0, <= 100000"`
+	// lengths of system prompts, as workload.prompt_lengths; default "fixed(1000)"
+	SystemLengths string `toml:"system_lengths,omitempty" used:"sessions,system_prompts"`
+	// probability of the k-th system prompt, proportional to k^-s; default 1; 0: equal
+	SystemZipf float64 `toml:"system_zipf,omitempty" used:"sessions,system_prompts" range:">= 0, <= 100"`
+}
+
+// LongBenchSpec says which requests come from LongBench, in the built-in mix or in files.
+type LongBenchSpec struct {
+	// sets in the built-in mix, or to keep of LongBench files; other formats ignore it
+	Datasets []string `toml:"datasets" used:"longbench"`
+	// model that generated the output lengths: base (Llama-2-7B), chat (Llama-2-7B-chat) or
+	// instruct (Llama-3-8B-Instruct)
+	Output string `toml:"output" used:"longbench"`
+}
+
+// Choices returns the names that a key of a workload may have, or nil if the key is not a choice of
 // names.
 func Choices(key string) []string {
 	switch key {
 	case "format":
 		return FormatNames()
-	case "datasets":
+	case "longbench.datasets":
 		return AllSets()
 	case "tokenizer":
 		return tokenizerNames
@@ -114,7 +123,7 @@ func Choices(key string) []string {
 		return []string{BuiltIn, Synthetic, Sessions, "a path"}
 	case "arrivals":
 		return arrivalNames
-	case "output":
+	case "longbench.output":
 		return outputNames
 	}
 	return nil
@@ -124,19 +133,18 @@ func Choices(key string) []string {
 // Poisson trace.
 func DefaultSpec() Spec {
 	return Spec{
-		Trace: BuiltIn,
-		Datasets: []string{
-			"qasper", "narrativeqa", "multifieldqa_en", "dureader",
-			"gov_report", "qmsum", "multi_news", "vcsum",
-			"lcc", "repobench-p",
-		},
+		Trace:       BuiltIn,
 		Arrivals:    ArrivalsPoisson,
 		Rate:        0.1,
 		Burstiness:  1,
 		Speed:       1,
 		Requests:    300,
-		Output:      OutputBase,
 		OutputScale: 1,
+		LongBenchSpec: LongBenchSpec{Output: OutputBase, Datasets: []string{
+			"qasper", "narrativeqa", "multifieldqa_en", "dureader",
+			"gov_report", "qmsum", "multi_news", "vcsum",
+			"lcc", "repobench-p",
+		}},
 	}
 }
 

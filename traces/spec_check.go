@@ -16,7 +16,7 @@ func (s Spec) Validate() error {
 	checks := []error{
 		s.checkDatasets(),
 		oneOf("workload.arrivals", s.Arrivals, arrivalNames),
-		oneOf("workload.output", s.Output, outputNames),
+		oneOf("longbench.output", s.Output, outputNames),
 		s.checkStages(),
 		s.checkClosed(),
 		s.checkLengths(),
@@ -98,16 +98,16 @@ func (s Spec) checkLengths() error {
 
 func (s Spec) checkDatasets() error {
 	if len(s.Datasets) == 0 {
-		return fmt.Errorf("workload.datasets = []: name at least one LongBench set")
+		return fmt.Errorf("longbench.datasets = []: name at least one LongBench set")
 	}
 	known := setNames(loadTable())
 	for i, name := range s.Datasets {
-		if err := oneOf("workload.datasets", canonicalSet(name), known); err != nil {
-			return unknown("workload.datasets", name, known)
+		if err := oneOf("longbench.datasets", canonicalSet(name), known); err != nil {
+			return unknown("longbench.datasets", name, known)
 		}
 		for _, before := range s.Datasets[:i] {
 			if canonicalSet(before) == canonicalSet(name) {
-				return fmt.Errorf("workload.datasets = %q: named twice", name)
+				return fmt.Errorf("longbench.datasets = %q: named twice", name)
 			}
 		}
 	}

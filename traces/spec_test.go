@@ -86,29 +86,33 @@ func TestSpecKeys(t *testing.T) {
 	meta, err := toml.Decode(`
 trace = "f.csv"
 format = "csv"
-datasets = ["qasper"]
 tokenizer = "llama3"
 arrivals = "gamma"
 burstiness = 2.0
 speed = 3.0
 rate = 0.5
 requests = 7
-output = "chat"
 output_scale = 0.5
 prompt_lengths = "fixed(7)"
 output_lengths = "zipf(1, 9)"
 stages = [[60, 1], [30, 2.5]]
 concurrency = 4
 think_s = 1.5
+[sessions]
+count = 3
+[longbench]
+datasets = ["qasper"]
+output = "chat"
 `, &s)
 	if err != nil || len(meta.Undecoded()) > 0 {
 		t.Fatal(err, meta.Undecoded())
 	}
 	want := Spec{
-		Trace: "f.csv", Format: "csv", Datasets: []string{"qasper"}, Tokenizer: "llama3",
-		Arrivals: "gamma", Rate: 0.5, Burstiness: 2, Speed: 3, Requests: 7, Output: "chat",
+		Trace: "f.csv", Format: "csv", Tokenizer: "llama3",
+		Arrivals: "gamma", Rate: 0.5, Burstiness: 2, Speed: 3, Requests: 7,
 		OutputScale: 0.5, PromptLengths: "fixed(7)", OutputLengths: "zipf(1, 9)",
-		Stages: [][]float64{{60, 1}, {30, 2.5}}, Concurrency: 4, ThinkS: 1.5,
+		Stages: [][]float64{{60, 1}, {30, 2.5}}, Concurrency: 4, ThinkS: 1.5, SessionSpec: SessionSpec{Sessions: 3},
+		LongBenchSpec: LongBenchSpec{Datasets: []string{"qasper"}, Output: "chat"},
 	}
 	if !reflect.DeepEqual(s, want) {
 		t.Errorf("got %+v, want %+v", s, want)

@@ -130,7 +130,7 @@ func TestOpenFindsWhatIsWrong(t *testing.T) {
 			"has no times of its own"},
 		{func(s *Spec) { s.Trace, s.Arrivals = "testdata/vidur_lengths.csv", ArrivalsTrace },
 			"has no times of its own"},
-		{func(s *Spec) { s.Trace = "testdata/longbench/hotpotqa.jsonl" }, `no requests of workload.datasets in it, but 8 of others such as "hotpotqa"`},
+		{func(s *Spec) { s.Trace = "testdata/longbench/hotpotqa.jsonl" }, `no requests of longbench.datasets in it, but 8 of others such as "hotpotqa"`},
 	} {
 		spec := DefaultSpec()
 		c.change(&spec)

@@ -56,7 +56,7 @@ func turnsOf(w *traces.Spec) turns {
 	case w.FromFile():
 		return turnsOfFile(*w, points)
 	}
-	lengths, err := traces.ParseLengths("workload.turns", w.Turns)
+	lengths, err := traces.ParseLengths("sessions.turns", w.Turns)
 	if err != nil { // a run says so
 		return turns{mean: 1}
 	}

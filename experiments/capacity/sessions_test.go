@@ -48,11 +48,12 @@ const talks = `model = "llama3.1-8b"
 trace = "sessions"
 prompt_lengths = "fixed(1500)"
 output_lengths = "fixed(40)"
-turns = "fixed(4)"
 think_s = 8
-system_prompts = 0
 rate = 2
 requests = 40
+[sessions]
+turns = "fixed(4)"
+system_prompts = 0
 [system]
 preset = "vllm-0.15"
 max_tokens = 8192

@@ -16,7 +16,7 @@ func (l *loader) implied() {
 	if w.PromptLengths+w.OutputLengths != "" && !l.chosen("workload.trace") {
 		w.Trace = traces.Synthetic
 	}
-	w.FillSessions(func(key string) bool { return l.chosen("workload." + key) })
+	w.FillSessions(l.chosen)
 	if slices.Max(append(l.cfg.Clients, 0)) > 0 && !l.chosen("workload.arrivals") {
 		w.Arrivals = traces.ArrivalsClosed
 	}
@@ -34,7 +34,7 @@ func (l *loader) contradicted() *KeyError {
 	w.Concurrency = slices.Max(append(l.cfg.Clients, 0))
 	values := FieldsOf(&none)
 	for i, f := range FieldsOf(w) {
-		key, value := "workload."+f.Key, f.Value.Interface()
+		key, value := wholeKey("workload", f.Key), f.Value.Interface()
 		if !l.chosen(key) || reflect.DeepEqual(value, values[i].Value.Interface()) ||
 			l.search && f.Key == "rate" {
 			continue
@@ -48,7 +48,7 @@ func (l *loader) contradicted() *KeyError {
 		}
 	}
 	if w.Sessions > 0 && (l.search || l.buys) {
-		return &KeyError{Key: "workload.sessions", Value: Show(w.Sessions), Reason: "a search for " +
+		return &KeyError{Key: "sessions.count", Value: Show(w.Sessions), Reason: "a search for " +
 			"what load a system sustains makes its runs as long as the load needs; set " +
 			"workload.requests in its place"}
 	}

@@ -211,12 +211,7 @@ type settable struct {
 }
 
 // path returns the whole name of a key of the struct.
-func (t settable) path(key string) string {
-	if t.name == "system" {
-		return specKey(key)
-	}
-	return t.name + "." + key
-}
+func (t settable) path(key string) string { return wholeKey(t.name, key) }
 
 // SettableKeys lists the keys that --set and axes can set.
 func SettableKeys() []string {

@@ -49,13 +49,17 @@ var specEnums = []struct {
 	{"simulation.heads", []string{"sampled", "full"}},
 }
 
-// specKey returns the whole name of a key of sim.Spec. Keys of its parts have tables of their own.
-func specKey(key string) string {
+// wholeKey returns the whole name of a key of a table's struct. Keys of its parts have tables of
+// their own.
+func wholeKey(table, key string) string {
 	if strings.Contains(key, ".") {
 		return key
 	}
-	return "system." + key
+	return table + "." + key
 }
+
+// specKey is wholeKey of sim.Spec.
+func specKey(key string) string { return wholeKey("system", key) }
 
 // specField returns the value of a key of a system.
 func specField(s *sim.Spec, key string) reflect.Value {
@@ -218,8 +222,7 @@ func checkSpec(s *sim.Spec) *KeyError {
 			return err
 		}
 	}
-	if err := checkRanges(s, ""); err != nil {
-		err.Key = specKey(err.Key)
+	if err := checkRanges(s, "system"); err != nil {
 		return err
 	}
 	if err := checkNamed(s); err != nil {

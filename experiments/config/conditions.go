@@ -129,7 +129,7 @@ var conditions = map[string]condition{
 		ofLoad(func(w traces.Spec) bool {
 			return w.IsOf(traces.FormatLongBench, traces.FormatShareGPT)
 		})},
-	"system_prompts": {"system prompts (workload.system_prompts above 0)",
+	"system_prompts": {"system prompts (sessions.system_prompts above 0)",
 		ofLoad(func(w traces.Spec) bool { return w.SystemPrompts > 0 })},
 
 	"replicas": {"several replicas (fleet.replicas above 1)",

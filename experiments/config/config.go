@@ -67,14 +67,23 @@ var topKeys = []string{
 }
 
 // tableNames are the tables of a configuration.
-var tableNames = slices.Concat([]string{"card", "workload", "fleet", "systems"}, systemTables,
-	[]string{"scores", "slo", "metrics", "output"})
+var tableNames = slices.Concat([]string{"card", "workload", "sessions", "longbench", "fleet",
+	"systems"}, systemTables, []string{"scores", "estimates", "slo", "metrics", "output"})
 
 // tables returns the tables of the configuration's own keys, without [card] and the tables of
 // systems.
 func (c *Common) tables() []settable {
 	return []settable{{"workload", &c.Workload}, {"fleet", &c.Fleet}, {"scores", &c.Scores},
 		{"slo", &c.SLO}, {"metrics", &c.Metrics}, {"output", &c.Output}}
+}
+
+// partOf has the tables of the parts of other tables' structs, besides those of a system.
+var partOf = map[string]string{"sessions": "workload", "longbench": "workload", "estimates": "scores"}
+
+// OfLoad reports whether a key belongs to the workload.
+func OfLoad(key string) bool {
+	table, _, _ := strings.Cut(key, ".")
+	return table == "workload" || partOf[table] == "workload"
 }
 
 // OfSystem reports whether a key belongs to a system: to [system] or to the table of one of its

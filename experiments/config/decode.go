@@ -72,8 +72,9 @@ type keyedField struct {
 func keyedOf(t reflect.Type) (fields []keyedField) {
 	for _, f := range reflect.VisibleFields(t) {
 		key, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
+		part := len(f.Index) > 1 && t.Field(f.Index[0]).Tag.Get("toml") != ""
 		switch {
-		case key == "" || key == "-" || f.Anonymous:
+		case key == "" || key == "-" || part: // a part lists its own
 		case f.Type.Kind() == reflect.Struct && f.Type != reflect.TypeFor[hw.Figure]():
 			for _, inner := range keyedIn(f.Type) {
 				fields = append(fields, keyedField{key + "." + inner.key, inner.tag,

@@ -117,8 +117,8 @@ func TestTablesWithoutEffectAreWarnedOf(t *testing.T) {
 func TestUnknownNamesAreErrors(t *testing.T) {
 	for _, set := range []string{"prefix_cache.drive=nope", "prefill.pattern=nope",
 		"selection.policy=nope", "prefix_cache.eviction=nope", "prefix_cache.write=nope",
-		"offload.load=nope", "fleet.router=nope", "slo.ttft_stat=nope", "workload.output=nope",
-		"workload.datasets=nope", "workload.tokenizer=nope", "offload.eviction=nope",
+		"offload.load=nope", "fleet.router=nope", "slo.ttft_stat=nope", "longbench.output=nope",
+		"longbench.datasets=nope", "workload.tokenizer=nope", "offload.eviction=nope",
 		"metrics.warmup=nope", "offload.hot_release=nope", "selection.stop=nope",
 		"selection.per=nope"} {
 		_, err := Load("", []string{"system.preset=vllm", set})

@@ -24,17 +24,23 @@ func (c *Config) encode(memo map[any][]byte) ([]byte, error) {
 	e.line("gpu", c.GPU)
 	e.line("seed", listed(&c.Seeds).Interface())
 	e.cardTable(c.Card)
-	e.printf("\n[workload]\n")
+	table := ""
 	for _, f := range FieldsOf(&c.Workload) {
 		value := f.Value
-		if list := c.lists()["workload."+f.Key]; list != nil {
+		key := wholeKey("workload", f.Key)
+		if list := c.lists()[key]; list != nil {
 			value = listed(list)
 		}
-		spelled := c.Workload.Trace == traces.Sessions && slices.Contains(traces.SessionKeys, f.Key)
+		spelled := c.Workload.Trace == traces.Sessions && slices.Contains(traces.SessionKeys, key)
 		if strings.HasSuffix(f.Tag.Get("toml"), ",omitempty") && value.IsZero() && !spelled {
 			continue
 		}
-		e.line(f.Key, value.Interface())
+		of, name, _ := strings.Cut(key, ".")
+		if of != table {
+			table = of
+			e.printf("\n[%s]\n", table)
+		}
+		e.line(name, value.Interface())
 	}
 	e.fleetTable(c)
 	e.table("scores", &c.Scores)

@@ -26,7 +26,7 @@ func checkFleets(c *Config) *KeyError {
 		return err
 	}
 	for _, f := range c.fleets() {
-		if err := checkRanges(&f, "fleet."); err != nil {
+		if err := checkRanges(&f, "fleet"); err != nil {
 			return err
 		}
 		err := checkChanges("fail", f.Fail, f.Replicas, "[s, replica, s]", "[[120, 1, 60]]")

@@ -214,7 +214,7 @@ func (l *loader) decode(doc *document, g *Setting) (err error) {
 	case OfSystem(g.Key):
 		err = checkSystemKey(g.Key, g.Value)
 	default:
-		err = decodeInto(l.table(table), table+".", name, g.Value)
+		err = l.decodeTable(table, name, g.Value)
 	}
 	l.settings = append(l.settings, *g)
 	return err
@@ -231,6 +231,25 @@ func (l *loader) lists() map[string]any {
 func (l *loader) table(name string) any {
 	all := append(l.cfg.tables(), settable{"goodput", &l.goodput}, settable{"plan", l.plan})
 	return all[slices.IndexFunc(all, func(t settable) bool { return t.name == name })].v
+}
+
+// decodeTable sets a key of a table, or of the table of a part.
+func (l *loader) decodeTable(table, name string, value any) error {
+	of, key := table, name
+	if whole := partOf[table]; whole != "" {
+		of, key = whole, table+"."+name
+	}
+	into := l.table(of)
+	if f, unit, ok := fieldNamed(into, key); ok {
+		return decodeValue(f, table+"."+name, unit, value)
+	}
+	var known []string
+	for _, k := range keysOf(into) {
+		if k, ok := strings.CutPrefix(wholeKey(of, k), table+"."); ok {
+			known = append(known, k)
+		}
+	}
+	return unknownKey(table+"."+name, name, known)
 }
 
 // unit returns the unit of the numbers of a list.

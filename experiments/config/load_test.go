@@ -194,7 +194,7 @@ func TestSystemsOverPresets(t *testing.T) {
 
 func TestSet(t *testing.T) {
 	c := mustLoad(t, "", `model=llama3-8b`, `gpu="h200"`, `workload.rate=[0.1, 0.2]`, `seed=[3,4]`,
-		`workload.datasets=[qasper,"lcc"]`, `offload.on=true`, `system.dram_gib=64`,
+		`longbench.datasets=[qasper,"lcc"]`, `offload.on=true`, `system.dram_gib=64`,
 		`slo.delay_stat=p50`,
 		`workload.requests=1e3`, `output.steps=true`)
 	if c.Model != "llama3-8b" || c.GPU != "h200" || !slices.Equal(c.Rates, []float64{0.1, 0.2}) ||
@@ -221,7 +221,7 @@ func TestSet(t *testing.T) {
 // A list in a flag needs no brackets, and a name in quotes may hold a comma.
 func TestSetListsByCommas(t *testing.T) {
 	c := mustLoad(t, "", "system.preset=vllm, vllm-s", "workload.rate=0.1,0.2", "seed=3,4",
-		"fleet.replicas=1,2", `workload.datasets="qasper",lcc`)
+		"fleet.replicas=1,2", `longbench.datasets="qasper",lcc`)
 	if !slices.Equal(systemNames(c), []string{"vllm", "vllm-s"}) ||
 		!slices.Equal(c.Rates, []float64{0.1, 0.2}) || !slices.Equal(c.Seeds, []uint64{3, 4}) ||
 		!slices.Equal(c.Replicas, []int{1, 2}) ||
@@ -272,7 +272,7 @@ func TestResolvedLoadsAgain(t *testing.T) {
 		one := func(values ...string) *rapid.Generator[string] { return rapid.SampledFrom(values) }
 		set("workload.rate", one("0.1", "[0.1,0.25]", "1e-3", "3"))
 		set("seed", one("7", "[1,2,3]", "0"))
-		set("workload.datasets", one("qasper", "[lcc,vcsum]"))
+		set("longbench.datasets", one("qasper", "[lcc,vcsum]"))
 		set("workload.arrivals", one("poisson", "gamma", "fixed"))
 		set("workload.output_scale", one("1.7", "2"))
 		set("system.preset", one("vllm", "[sparseserve,vllm-so-ft]"))

@@ -19,7 +19,7 @@ import (
 //	a trace, synthetic lengths
 //	             the same, and for a file
 //	             workload.requests = 0, all requests
-//	             workload.datasets, all of LongBench's
+//	             longbench.datasets, all of LongBench's
 //	             workload.arrivals = "trace" if it has times and no rate is set
 //
 // Rates are also fitted to the card. With another model, card or trace, unset rates are chosen from
@@ -49,7 +49,7 @@ func (l *loader) neutral() error {
 	if !l.chosen("workload.requests") && w.FromFile() {
 		w.Requests = 0
 	}
-	if !l.chosen("workload.datasets") {
+	if !l.chosen("longbench.datasets") {
 		w.Datasets = traces.AllSets()
 	}
 	return l.ownArrivals()

@@ -61,7 +61,7 @@ func TestNeutralValues(t *testing.T) {
 		{"a trace without times", "", []string{"workload.trace=untimed.csv", "workload.rate=2"},
 			but(own, func(v *values) { v.arrivals, v.rates = "poisson", []float64{2} })},
 		{"a trace and all that is neutral set", "[workload]\ntrace = \"own.csv\"\noutput_scale = " +
-			"2\nrequests = 2\ndatasets = \"lcc\"\n[prefill]\nmax_prompt_tokens = 9000\n", nil,
+			"2\nrequests = 2\n[longbench]\ndatasets = \"lcc\"\n[prefill]\nmax_prompt_tokens = 9000\n", nil,
 			values{2, 9000, 2, 1, "trace", []float64{0}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -156,11 +156,7 @@ func (p *pageWriter) system() {
 			typ := map[string]string{"selection": "SelectionSpec", "offload": "OffloadSpec",
 				"prefill": "PrefillSpec", "prefix_cache": "PrefixCacheSpec",
 				"speculation": "SpeculationSpec", "simulation": "SimulationSpec"}[table]
-			lead, _, _ := strings.Cut(p.typeComment("../../sim/spec.go", typ), ":")
-			lead = strings.TrimPrefix(lead, typ+" says ")
-			p.printf("\n## [%s]\n\n%s.\n\n", table, strings.ToUpper(lead[:1])+lead[1:])
-			p.head(table + ".")
-			about = p.comments("../../sim/spec.go", typ)
+			about = p.part(table, "../../sim/spec.go", typ)
 		}
 		_, key, _ := strings.Cut(specKey(f.Key), ".")
 		if f.Key == "name" {
@@ -182,6 +178,11 @@ func (p *pageWriter) fields(table, typeName, file string, v any, choices map[str
 	about := p.comments(file, typeName)
 	p.head(table + ".")
 	for _, f := range FieldsOf(v) {
+		of, key, _ := strings.Cut(wholeKey(table, f.Key), ".")
+		if p.prefix != of+"." {
+			about = p.part(of, file, map[string]string{"sessions": "SessionSpec",
+				"longbench": "LongBenchSpec", "estimates": "Estimates"}[of])
+		}
 		typ, values := p.kind(&f, choices[f.Key])
 		value := p.literal(f.Value.Interface())
 		if table == "workload" && f.Key == "rate" {
@@ -193,8 +194,18 @@ func (p *pageWriter) fields(table, typeName, file string, v any, choices map[str
 		if table == "fleet" && f.Key == "replicas" {
 			typ = "list of integers, servers"
 		}
-		p.row(f.Key, typ, value, values, about[f.Key])
+		p.row(key, typ, value, values, about[key])
 	}
+}
+
+// part begins the table of a struct's part with the comment of its type, and returns the comments of
+// its fields.
+func (p *pageWriter) part(table, file, typeName string) map[string]string {
+	lead, _, _ := strings.Cut(p.typeComment(file, typeName), ":")
+	lead = strings.TrimPrefix(lead, typeName+" says ")
+	p.printf("\n## [%s]\n\n%s.\n\n", table, strings.TrimSuffix(strings.ToUpper(lead[:1])+lead[1:], "."))
+	p.head(table + ".")
+	return p.comments(file, typeName)
 }
 
 // kind returns the type and unit of a key's value, and its range or choices.

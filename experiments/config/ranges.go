@@ -46,7 +46,7 @@ func (b bound) holds(x float64) bool {
 
 // checkRanges returns the first number of the struct that v points to that is outside the range
 // of its tag or not finite, or nil.
-func checkRanges(v any, path string) *KeyError {
+func checkRanges(v any, table string) *KeyError {
 	for _, f := range FieldsOf(v) {
 		if !f.Value.CanInt() && !f.Value.CanFloat() {
 			continue
@@ -57,7 +57,7 @@ func checkRanges(v any, path string) *KeyError {
 			!slices.ContainsFunc(bounds, func(b bound) bool { return !b.holds(x) }) {
 			continue
 		}
-		bad := KeyError{Key: path + f.Key, Value: Show(f.Value.Interface())}
+		bad := KeyError{Key: wholeKey(table, f.Key), Value: Show(f.Value.Interface())}
 		if math.IsNaN(x) || math.IsInf(x, 0) {
 			bad.Reason = "must be a finite number"
 			return &bad

@@ -4,7 +4,14 @@ import "strings"
 
 // renamed has the names that keys had before, and what they are called now.
 var renamed = func() map[string]string {
-	names := map[string]string{"seeds": "seed"}
+	names := map[string]string{"seeds": "seed", "workload.sessions": "sessions.count",
+		"workload.turns": "sessions.turns", "workload.system_prompts": "sessions.system_prompts",
+		"workload.system_lengths": "sessions.system_lengths",
+		"workload.system_zipf":    "sessions.system_zipf", "workload.datasets": "longbench.datasets",
+		"workload.output": "longbench.output", "scores.error": "estimates.cuboid_mean",
+		"scores.min_max_error": "estimates.min_max", "scores.mean_error": "estimates.mean",
+		"scores.representative_error": "estimates.representative",
+		"scores.speculation_error":    "estimates.speculation"}
 	for table, keys := range map[string]string{
 		"selection": "attention=on selection=policy budget_tokens sink_blocks " +
 			"window_blocks=recent_blocks " +

@@ -36,7 +36,7 @@ func (l *loader) finish() error {
 	if err := checkFleets(&l.cfg); err != nil {
 		return l.place(err)
 	}
-	if err := checkRanges(&l.cfg.Scores, "scores."); err != nil {
+	if err := checkRanges(&l.cfg.Scores, "scores"); err != nil {
 		return l.place(err)
 	}
 	l.ownBounds()
@@ -73,7 +73,7 @@ func (l *loader) checkLists() error {
 		if !w.HasRate() {
 			w.Rate = c.Workload.Rate // which is not used
 		}
-		if err := checkRanges(&w, "workload."); err != nil {
+		if err := checkRanges(&w, "workload"); err != nil {
 			return l.place(err)
 		}
 	}

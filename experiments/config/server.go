@@ -28,7 +28,7 @@ func LoadServer(path string, sets []string, identified bool) (*Config, error) {
 		}
 	}
 	for _, set := range sets {
-		if strings.HasPrefix(set, "workload.") {
+		if OfLoad(set) {
 			return nil, fmt.Errorf("--set %s: the record says which requests arrive and when; leave this "+
 				"out", set)
 		}
@@ -61,7 +61,7 @@ func (l *loader) serverBase() error {
 		return err
 	}
 	l.presets = nil
-	l.drop(func(g Setting) bool { return OfSystem(g.Key) || strings.HasPrefix(g.Key, "workload.") })
+	l.drop(func(g Setting) bool { return OfSystem(g.Key) || OfLoad(g.Key) })
 	return nil
 }
 

@@ -169,7 +169,7 @@ func (s *SLO) Missed(sum *sim.Summary, bounds []Bound) []string {
 
 // checkSLO returns an error if a service level is impossible, or nil.
 func checkSLO(s *SLO) *KeyError {
-	if err := checkRanges(s, "slo."); err != nil {
+	if err := checkRanges(s, "slo"); err != nil {
 		return err
 	}
 	for _, f := range FieldsOf(s) {
@@ -189,7 +189,7 @@ func checkSLO(s *SLO) *KeyError {
 
 // checkCutoff returns an error if a [metrics] table is impossible, or nil.
 func checkCutoff(c *sim.Cutoff) *KeyError {
-	if err := checkRanges(c, "metrics."); err != nil {
+	if err := checkRanges(c, "metrics"); err != nil {
 		return err
 	}
 	if err := cmp.Or(checkName("metrics.warmup", c.Warmup, sim.CutRules),

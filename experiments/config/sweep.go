@@ -106,6 +106,12 @@ func KeyName(key string) string {
 	if !nested {
 		return key
 	}
+	switch {
+	case key == "sessions.count":
+		return table
+	case table == "estimates":
+		return key
+	}
 	switch table {
 	case "selection", "offload", "prefill", "prefix_cache", "speculation", "simulation":
 	default:

@@ -90,7 +90,7 @@ func loadSweep(path string, sets []string, watch Watch, search bool, varied *axi
 	for _, a := range axes {
 		for _, k := range a.keys() {
 			s.Axes = append(s.Axes, k.Key)
-			if table, _, _ := strings.Cut(k.Key, "."); buys && (table == "workload" || table == "slo") {
+			if buys && (OfLoad(k.Key) || strings.HasPrefix(k.Key, "slo.")) {
 				return nil, fmt.Errorf("%s: %s: candidates of a [plan] serve one load within one "+
 					"service level; leave it out of the axes", cmp.Or(k.where, file.name), k.Key)
 			}

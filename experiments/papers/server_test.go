@@ -39,7 +39,7 @@ func TestServerHoldsWhatTheStudyDoes(t *testing.T) {
 		}
 		want := r.usage(requests, epsilon)
 		c := mustLoad(t, "", "model="+model, "system.preset=vllm-psa", "selection.stop="+stop,
-			"output.recall_proxy=true", "workload.datasets=[\"qasper\"]",
+			"output.recall_proxy=true", "longbench.datasets=[\"qasper\"]",
 			"workload.requests=16", "workload.rate=[0.2]", "workload.output_scale=0.1",
 			fmt.Sprintf("selection.microbatch=%d", spec.Microbatch), fmt.Sprintf("selection.epsilon=%g",
 				epsilon))

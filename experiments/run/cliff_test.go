@@ -19,8 +19,8 @@ func TestStepTime(t *testing.T) {
 		"workload.prompt_lengths=fixed(8000)", "workload.output_lengths=fixed(20)",
 		"workload.requests=1", "workload.rate=1", "system.engine=vllm-0.5"}
 	few := []string{"workload.requests=12", "workload.rate=0.3", "system.engine=vllm-0.15"}
-	tiers := []string{"workload.trace=sessions", "workload.turns=fixed(4)", "workload.requests=30",
-		"workload.system_lengths=fixed(2000)", "workload.prompt_lengths=fixed(300)", "workload.rate=1",
+	tiers := []string{"workload.trace=sessions", "sessions.turns=fixed(4)", "workload.requests=30",
+		"sessions.system_lengths=fixed(2000)", "workload.prompt_lengths=fixed(300)", "workload.rate=1",
 		"workload.think_s=1", "prefix_cache.mode=vllm", "prefix_cache.dram_gib=20", "system.kv_gib=1"}
 	for name, sets := range map[string][]string{
 		"dense":       append(slices.Clone(one), "system.preset=vllm"),

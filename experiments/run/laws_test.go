@@ -126,7 +126,7 @@ func TestLaw11MoreIsNotSlower(t *testing.T) {
 	ttft := func(gpu string, sets ...string) float64 {
 		c := mustLoad(t, "", append([]string{"workload.requests=40", "workload.rate=0.3", "gpu=" + gpu,
 			"system.engine=vllm-0.5", // whose kernels the variants change
-			`workload.datasets=["qasper","multifieldqa_en","multi_news","gov_report"]`}, sets...)...)
+			`longbench.datasets=["qasper","multifieldqa_en","multi_news","gov_report"]`}, sets...)...)
 		sum, err := simulator.Run(t.Context(), c.Points()[0], Sink{Requests: io.Discard})
 		if err != nil {
 			t.Fatal(err)

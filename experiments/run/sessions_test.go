@@ -20,7 +20,7 @@ func TestSessionsRun(t *testing.T) {
 		{"workload.concurrency=6", "fleet.replicas=3", "fleet.router=session"},
 	} {
 		c := mustLoad(t, "", append(sets, "system.preset=vllm", "workload.trace=sessions",
-			"workload.requests=60", "workload.think_s=2", "workload.turns=fixed(4)",
+			"workload.requests=60", "workload.think_s=2", "sessions.turns=fixed(4)",
 			"workload.prompt_lengths=fixed(100)", "workload.output_lengths=uniform(1, 40)",
 			"prefill.max_prompt_tokens=1250", "prefill.over_length=reject")...)
 		var tables [2]bytes.Buffer
@@ -57,7 +57,7 @@ func TestWholeSessionsRun(t *testing.T) {
 		{"workload.rate=2", "system.preset=vllm", "fleet.replicas=3", "fleet.router=session",
 			"fleet.fail=[[8, 1, 5]]"},
 	} {
-		c := mustLoad(t, "", append(sets, "workload.trace=sessions", "workload.sessions=12",
+		c := mustLoad(t, "", append(sets, "workload.trace=sessions", "sessions.count=12",
 			"workload.think_s=2", "workload.prompt_lengths=fixed(100)",
 			"workload.output_lengths=uniform(1, 40)")...)
 		var table bytes.Buffer
@@ -78,7 +78,7 @@ func TestWholeSessionsRun(t *testing.T) {
 		}
 	}
 	for _, search := range []string{"../../examples/4-goodput.toml", "../../examples/9-plan.toml"} {
-		_, err := config.LoadPlan(search, []string{"workload.trace=sessions", "workload.sessions=3",
+		_, err := config.LoadPlan(search, []string{"workload.trace=sessions", "sessions.count=3",
 			"workload.think_s=1"}, nil)
 		if err == nil || !strings.Contains(err.Error(), "set workload.requests in its place") {
 			t.Errorf("a search %s over whole sessions: %v", search, err)

@@ -21,7 +21,7 @@ func TestShadowPricesTheSameSteps(t *testing.T) {
 	c := mustLoad(t, "", "gpu=h200", "system.engine=vllm-0.5",
 		"workload.requests=6", "workload.rate=[0.3]",
 		"offload.save_buffer_mib=8", "system.kv_gib=3", "prefill.max_prompt_tokens=5000",
-		`system.preset=["vllm","vllm-so","sparseserve","vllm-psa","sparseserve-psa"]`, `workload.datasets=["qasper","multifieldqa_en"]`)
+		`system.preset=["vllm","vllm-so","sparseserve","vllm-psa","sparseserve-psa"]`, `longbench.datasets=["qasper","multifieldqa_en"]`)
 	for _, p := range c.Points() {
 		var shadow live.CallRecorder
 		record := func(d sim.Device) sim.Device {

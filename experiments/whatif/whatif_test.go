@@ -219,13 +219,15 @@ gpu = "h200"
 
 [workload]
 trace = "sessions"
-sessions = 8
 rate = 2
-turns = "fixed(3)"
-system_lengths = "fixed(2000)"
 prompt_lengths = "fixed(200)"
 output_lengths = "fixed(50)"
 think_s = 1
+
+[sessions]
+count = 8
+turns = "fixed(3)"
+system_lengths = "fixed(2000)"
 
 [system]
 preset = "vllm"

@@ -141,7 +141,7 @@ func Traces() (*doc.Doc, error) {
 		strings.Join(traces.DefaultSpec().Datasets, ", "))
 	t.Add(traces.Synthetic, "", "lengths drawn from workload.prompt_lengths and "+
 		"workload.output_lengths: "+traces.LengthForms())
-	t.Add(traces.Sessions, "", "sessions with turns: workload.turns, system_prompts, system_lengths, "+
+	t.Add(traces.Sessions, "", "sessions with turns: sessions.turns, system_prompts, system_lengths, "+
 		"system_zipf, prompt_lengths, output_lengths and think_s")
 	t.Rule()
 	for _, f := range traces.Formats() {

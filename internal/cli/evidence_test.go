@@ -33,7 +33,7 @@ var keptSets = []keptSet{
 	{"prompts of 8K to 128K tokens", "H200", "the host", "minference-h200", "minference",
 		[]string{engineFile + "h200-host.toml"}},
 	{"24 sessions, prefix cache", "H100", "the host; card derived", "sessions-h100", "prefix",
-		[]string{"gpu=h100-80gb", "workload.sessions=24", "workload.rate=1.5,3",
+		[]string{"gpu=h100-80gb", "sessions.count=24", "workload.rate=1.5,3",
 			engineFile + "h100-prefix-host.toml"}},
 	{"48 sessions, prefix cache", "H200", "nothing", withoutSteps, "prefix", nil},
 }

@@ -12,10 +12,11 @@ import (
 // sessionsLive are the arguments of a short live run of sessions.
 func sessionsLive(t *testing.T, more ...string) []string {
 	args := tinyLive(t, "--live=reference", "--out", "out")
-	for _, set := range []string{"trace=sessions", "requests=10", "turns=fixed(3)", "think_s=0.01",
-		"output_scale=1",
-		"prompt_lengths=fixed(24)", "output_lengths=fixed(12)", "system_lengths=fixed(64)"} {
-		args = append(args, "--set", "workload."+set)
+	for _, set := range []string{"workload.trace=sessions", "workload.requests=10",
+		"sessions.turns=fixed(3)", "workload.think_s=0.01", "workload.output_scale=1",
+		"workload.prompt_lengths=fixed(24)", "workload.output_lengths=fixed(12)",
+		"sessions.system_lengths=fixed(64)"} {
+		args = append(args, "--set", set)
 	}
 	return append(args, more...)
 }

@@ -104,7 +104,7 @@ func TestPlanOfAPurchase(t *testing.T) {
 // TestPlanOfSessions: rates count sessions, and the command has the prefix cache that was planned.
 func TestPlanOfSessions(t *testing.T) {
 	path := testkit.Write(t, "buy.toml", strings.Replace(purchased, "[workload]",
-		"[workload]\ntrace = \"sessions\"\nturns = \"fixed(3)\"", 1))
+		"sessions.turns = \"fixed(3)\"\n[workload]\ntrace = \"sessions\"", 1))
 	set := []string{"--set", "prefix_cache.mode=vllm", "--set", "prefix_cache.dram_gib=8"}
 	status, out, errs := runHere(t.Context(), shared, append([]string{"plan", path}, set...)...)
 	if status != exitOK || errs != "" {
@@ -120,7 +120,7 @@ func TestPlanOfSessions(t *testing.T) {
 	}
 	rates := strings.Replace(purchased, "[plan]\nmax_replicas = 8\n", "", 1)
 	path = testkit.Write(t, "rate.toml", strings.Replace(rates, "[workload]",
-		"seed = [1]\n[workload]\ntrace = \"sessions\"\nturns = \"fixed(3)\"", 1))
+		"seed = [1]\nsessions.turns = \"fixed(3)\"\n[workload]\ntrace = \"sessions\"", 1))
 	status, out, _ = runHere(t.Context(), shared, "goodput", path)
 	if status != exitOK || !strings.Contains(out, "│ sessions/s │") {
 		t.Errorf("status %d, no sessions/s in\n%s", status, out)

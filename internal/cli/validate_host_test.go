@@ -45,7 +45,7 @@ func TestValidateNamesASlowHost(t *testing.T) {
 			}
 			status, out, errs := runHere(t.Context(), runs.NewSimulator().Run, "validate", "reuse",
 				config,
-				"--set", "workload.sessions=24", "--set", "workload.rate=1.5",
+				"--set", "sessions.count=24", "--set", "workload.rate=1.5",
 				"--set", "gpu=h100-80gb", "--out", dir, "--set",
 				"system.engine="+quick)
 			if status != 0 {

@@ -99,7 +99,7 @@ func TestTablesSayTheirLoad(t *testing.T) {
 		"longbench, 30 requests, gamma arrivals": {"workload.arrivals=gamma", "workload.burstiness=2",
 			"workload.rate=0.1", "workload.requests=30"},
 		"sessions of fixed(3) turns, 30 requests, poisson arrivals of sessions": {
-			"workload.trace=sessions", "workload.requests=30", "workload.turns=fixed(3)",
+			"workload.trace=sessions", "workload.requests=30", "sessions.turns=fixed(3)",
 			"workload.prompt_lengths=fixed(90)", "workload.output_lengths=fixed(9)", "workload.rate=0.1"},
 	}
 	system := []string{"model=llama3-8b", "gpu=h100-80gb", "system.preset=vllm", "seed=[1]"}

@@ -31,17 +31,6 @@ type Params struct {
 	// factor on drift, noise and jump if an indexer scores single tokens
 	TokenMotion float64 `toml:"token_motion" used:"sparse,drawn,scored,indexer" range:">= 0, <= 1000"`
 
-	// standard deviation of the true score around the cuboid-mean estimate
-	Error float64 `toml:"error" used:"sparse,drawn,scored,arkvale" range:">= 0, <= 1000"`
-	// standard deviation of the min/max estimate around the true score
-	MinMaxError float64 `toml:"min_max_error" used:"sparse,drawn,scored,quest" range:">= 0, <= 1000"`
-	// standard deviation of the mean-key estimate around the true score
-	MeanError float64 `toml:"mean_error" used:"sparse,drawn,scored,mean" range:">= 0, <= 1000"`
-	// standard deviation of the estimate from representative tokens around the true score
-	RepresentativeError float64 `toml:"representative_error" used:"sparse,drawn,scored,infllm" range:">= 0, <= 1000"`
-	// standard deviation of the score predicted by the layer before around the true score
-	SpeculationError float64 `toml:"speculation_error" used:"sparse,drawn,infinigen" range:">= 0, <= 1000"`
-
 	// standard deviation of token scores within a page of 32 tokens
 	Within float64 `toml:"within" used:"sparse,drawn,infinigen" range:">= 0, <= 1000"`
 	// added to the score of the first block
@@ -60,6 +49,22 @@ type Params struct {
 	SkewHeads float64 `toml:"skew_heads" used:"sparse,drawn,weighs" range:">= 0, <= 1000"`
 	// standard deviation of log beta between the query tokens of a head
 	SkewTokens float64 `toml:"skew_tokens" used:"sparse,drawn,weighs" range:">= 0, <= 1000"`
+
+	Estimates `toml:"estimates"`
+}
+
+// Estimates says how far the scores that selections estimate are from the true ones.
+type Estimates struct {
+	// standard deviation of the true score around the cuboid-mean estimate
+	Error float64 `toml:"cuboid_mean" used:"sparse,drawn,scored,arkvale" range:">= 0, <= 1000"`
+	// standard deviation of the min/max estimate around the true score
+	MinMaxError float64 `toml:"min_max" used:"sparse,drawn,scored,quest" range:">= 0, <= 1000"`
+	// standard deviation of the mean-key estimate around the true score
+	MeanError float64 `toml:"mean" used:"sparse,drawn,scored,mean" range:">= 0, <= 1000"`
+	// standard deviation of the estimate from representative tokens around the true score
+	RepresentativeError float64 `toml:"representative" used:"sparse,drawn,scored,infllm" range:">= 0, <= 1000"`
+	// standard deviation of the score predicted by the layer before around the true score
+	SpeculationError float64 `toml:"speculation" used:"sparse,drawn,infinigen" range:">= 0, <= 1000"`
 }
 
 // Default is fitted to published observables. Each mechanism is fitted to its own observables.
@@ -90,9 +95,10 @@ type Params struct {
 // of a median head's attention.
 var Default = Params{
 	Drift: 0.30, Rho: 0.95, Noise: 0.26, Jump: 0.90, JumpRate: 0.02, TokenMotion: 0.15,
-	Error: 0.25, MinMaxError: 0.65, MeanError: 0.6, RepresentativeError: 0.46, SpeculationError: 0.76,
 	Within: 0.66, Sink: 6, Recent: 3, Group: 0.7, Skew: 2.0, SkewLayers: 0.16, SkewHeads: 0.4,
 	SkewTokens: 0.1,
+	Estimates: Estimates{Error: 0.25, MinMaxError: 0.65, MeanError: 0.6, RepresentativeError: 0.46,
+		SpeculationError: 0.76},
 }
 
 // Process is the score process of block selection. The criticality of block b of one KV head at
