@@ -70,7 +70,7 @@ func TestValidateNamesKeys(t *testing.T) {
 		c.change(&s)
 		err := s.Validate()
 		if c.key == "" && err != nil || c.key != "" && (err == nil ||
-			!strings.HasPrefix(err.Error(), "workload."+c.key+" = ")) {
+			!strings.Contains(err.Error(), "."+c.key+" = ")) {
 			t.Errorf("%s: %v, want %q", name, err, c.key)
 		}
 		if err != nil {

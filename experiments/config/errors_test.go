@@ -139,7 +139,7 @@ func TestBadInput(t *testing.T) {
 		{"more HBM than there is", "[system]\nkv_gib = 30.0\n", nil},
 		{"not TOML", "model = \"lwm-7b\"\nseed = \n", nil},
 		{"word without quotes", "model = llama3-8b # a name\n", nil},
-		{"word without quotes in a table", "[workload]\nrequests = 5\nturns=fixed(3)\n", nil},
+		{"word without quotes in a table", "[sessions]\ncount = 5\nturns=fixed(3)\n", nil},
 		{"time without quotes", "[slo]\ntbt_s = 100ms\n", nil},
 		{"share without quotes", "[slo]\nmiss_share = 5%  # of all\n", nil},
 		{"time in tokens", "[slo]\ntbt_s = \"64k\"\n", nil},

@@ -258,6 +258,9 @@ func ignoreAbsent(err error) error {
 // Finished reports whether the folder has results of the question.
 func (f *Folder) Finished() bool { return len(f.index.Files) > 0 }
 
+// Name returns the name of the question.
+func (f *Folder) Name() string { return f.question.Name }
+
 // Dir returns the result folder.
 func (f *Folder) Dir() string { return f.dir }
 

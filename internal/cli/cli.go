@@ -40,7 +40,6 @@ type commands struct {
 	Paper     paperCmd     `cmd:"" help:"Reproduce the papers: experiments, claims and figures."`
 	Calibrate calibrateCmd `cmd:"" help:"Measure this machine, and write what simulations cost on it."`
 	Validate  validateCmd  `cmd:"" help:"Compare runs on this machine's GPU with their simulation."`
-	Task      taskCmd      `cmd:"" hidden:"" help:"Make a part of the runs of a job."`
 	Version   versionCmd   `cmd:"" help:"Print the version and the commit that it was built from; --version in short."`
 
 	Completion completionCmd `cmd:"" help:"Print what a shell needs to complete commands, flags and their values."`

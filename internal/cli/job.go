@@ -1,12 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/experiments"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/answers"
@@ -58,17 +59,6 @@ func checkJobWords(words ...string) error {
 	return run.CheckJobWords(append(words, program, here)...)
 }
 
-// printSubmit prints how to submit a job.
-func (f *jobFlags) printSubmit(w io.Writer, job string) {
-	submit := "kubectl apply -f"
-	if f.Job == "slurm" {
-		submit = "sbatch"
-	}
-	fmt.Fprintf(w, "Submit: %s %s\n"+
-		"When the job has ended, collect: the same command without --job. It makes what is still "+
-		"missing.\n", submit, job)
-}
-
 // readableLater refuses points whose trace can be read only once.
 func readableLater(points []config.Point) error {
 	for i := range points {
@@ -88,32 +78,61 @@ func programHere() (program, here string, err error) {
 	return program, here, err
 }
 
-// writeJob writes a job for the missing points and prints how to submit it.
-func (s *simulateCmd) writeJob(ctx context.Context, app *App, cluster run.Cluster,
-	folder *run.Folder, points, missing []config.Point) error {
-	if len(missing) == 0 {
+// jobArgs lists the arguments of a job's tasks.
+func jobArgs(folder *run.Folder, sets []string, args ...string) []string {
+	args = append(args, "--points", folder.Store.Dir())
+	for _, set := range sets {
+		args = append(args, "--set", set)
+	}
+	return args
+}
+
+// write writes a job and prints how to submit it.
+func (f *jobFlags) write(app *App, cluster run.Cluster, folder *run.Folder, of string,
+	points []config.Point, job *run.Job) (err error) {
+	if err := readableLater(points); err != nil {
+		return err
+	}
+	if job.Program, job.WorkDir, err = programHere(); err != nil {
+		return err
+	}
+	file, err := folder.WriteJob(cluster, job)
+	if err != nil {
+		return err
+	}
+	submit := "kubectl apply -f"
+	if f.Job == "slurm" {
+		submit = "sbatch"
+	}
+	_, err = fmt.Fprintf(app.Stdout, "%sSubmit: %s %s\nWhen the job has ended, collect: the same "+
+		"command without --job. It makes what is still missing.\n", of, submit, file)
+	return err
+}
+
+// writeJob writes a job for the points, of which some are missing, and prints how to submit it.
+func (s *simulateCmd) writeJob(app *App, cluster run.Cluster, folder *run.Folder,
+	points []config.Point, missing int) error {
+	if missing == 0 {
 		fmt.Fprintf(app.Stdout, "All of %s are finished; the same command without --job collects them."+
 			"\n", answers.Count(len(points), "run"))
 		return nil
 	}
-	if err := readableLater(missing); err != nil {
-		return err
-	}
-	program, here, err := programHere()
-	if err != nil {
-		return err
-	}
-	bar := newProgress(app.Stderr, "points")
-	bar.planned(len(missing))
-	job, err := folder.WriteJob(ctx, cluster, program, here, missing, bar.finished)
-	bar.close()
-	if stopped(ctx, err) {
-		return fmt.Errorf("%w; no job is written: the same command writes it", errInterrupted)
-	}
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(app.Stdout, "%s of %d to make. ", answers.Count(len(missing), "run"), len(points))
-	s.printSubmit(app.Stdout, job)
-	return nil
+	of := fmt.Sprintf("%s of %d to make. ", answers.Count(missing, "run"), len(points))
+	return s.jobFlags.write(app, cluster, folder, of, points, &run.Job{Name: folder.Name(),
+		Args:  jobArgs(folder, s.Set, "simulate", cmp.Or(s.Config, experiments.Default)),
+		Tasks: min(len(points), run.MostTasks)})
+}
+
+// share makes the runs of one task of a job: every n-th of the points.
+func (s *simulateCmd) share(ctx context.Context, app *App, points []config.Point) error {
+	return s.withStore(app, s.Points, func(store *run.Store) ([]string, error) {
+		var own []config.Point
+		for i := range points {
+			if i%s.Tasks == s.Task%s.Tasks {
+				own = append(own, points[i])
+			}
+		}
+		_, notes, err := store.Do(ctx, run.Grid{Run: app.Run, Workers: 1, Again: func(int) {}}, own)
+		return notes, err
+	})
 }

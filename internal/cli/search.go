@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,8 +21,7 @@ type searchFlags struct {
 	resultFlags
 	storeFlags
 	jobFlags
-	Tasks int `hidden:"" help:"Tasks of the job that this is a task of."`
-	taskFlag
+	taskFlags
 }
 
 // question is the question of goodput or plan.
@@ -83,7 +81,7 @@ func (f *searchFlags) search(ctx context.Context, app *App, q *question,
 // the command that wrote the job collects the runs.
 func (f *searchFlags) share(app *App,
 	find func(*capacity.Planner) (*answer, []string, error)) error {
-	return f.withStore(app, f.Points, f.Tasks, func(store *run.Store) ([]string, error) {
+	return f.withStore(app, f.Points, func(store *run.Store) ([]string, error) {
 		_, notes, err := find(&capacity.Planner{Store: store, Run: app.Run, Workers: 1,
 			Planned: func(int) {}, Shared: &run.Shared{Task: f.Task, Tasks: f.Tasks}})
 		return notes, err
@@ -97,28 +95,14 @@ const mostSearchTasks = 64
 // writeJob writes a job whose tasks make the runs of the search, and prints how to submit it.
 func (f *searchFlags) writeJob(app *App, cluster run.Cluster, q *question,
 	folder *run.Folder) error {
-	if err := readableLater(q.candidates); err != nil {
-		return err
-	}
-	program, here, err := programHere()
-	if err != nil {
-		return err
-	}
-	args := []string{q.command, q.file, "--points", folder.Store.Dir()}
-	for _, set := range q.sets {
-		args = append(args, "--set", set)
-	}
+	var cards []string
 	if len(q.cards) > 0 {
-		args = append(args, "--gpus", strings.Join(q.cards, ","))
+		cards = []string{"--gpus", strings.Join(q.cards, ",")}
 	}
-	job, err := folder.WritePlanJob(cluster, &run.Job{Name: q.Name, WorkDir: here, Program: program,
-		Args: args, Tasks: min(len(q.candidates), mostSearchTasks)})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(app.Stdout, "%s to look at. ", answers.Count(len(q.candidates), "candidate"))
-	f.printSubmit(app.Stdout, job)
-	return nil
+	of := answers.Count(len(q.candidates), "candidate") + " to look at. "
+	return f.jobFlags.write(app, cluster, folder, of, q.candidates, &run.Job{Name: q.Name,
+		Args:  jobArgs(folder, q.sets, append([]string{q.command, q.file}, cards...)...),
+		Tasks: min(len(q.candidates), mostSearchTasks)})
 }
 
 // openAnswer opens the folder of an answer. Without --out it is the first of out/COMMAND/NAME,

@@ -26,6 +26,7 @@ type simulateCmd struct {
 	resultFlags
 	storeFlags
 	jobFlags
+	taskFlags
 	liveFlags
 }
 
@@ -56,6 +57,9 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
+	if s.Tasks > 0 {
+		return s.share(ctx, app, q.Points())
+	}
 	simulate, workers, err := s.runner(app, len(q.Runs))
 	if err != nil {
 		return err
@@ -82,7 +86,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 		return err
 	}
 	if cluster != nil {
-		return s.writeJob(ctx, app, cluster, folder, points, missing)
+		return s.writeJob(app, cluster, folder, points, len(missing))
 	}
 	s.announce(app, sweep, head, folder, len(points), len(missing))
 	bar := newProgress(app.Stderr, "requests")
