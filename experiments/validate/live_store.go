@@ -88,14 +88,14 @@ func (s *liveStore) find(p *config.Point) (dir, note string, err error) {
 }
 
 // whole reads the files of a live run, of which callsFile is optional.
-func whole(dir string) (err error) {
-	for _, name := range []string{run.ConfigFile, run.SummaryFile, run.RequestsCSV + ".gz", callsFile} {
-		if name != callsFile || files.HasResult(filepath.Join(dir, name)) {
-			_, e := files.ReadResult(filepath.Join(dir, name))
-			err = errors.Join(err, e)
-		}
+func whole(dir string) error {
+	_, served := readServed(dir)
+	_, summary := run.ReadSummary(dir)
+	calls := error(nil)
+	if path := filepath.Join(dir, callsFile); files.HasResult(path) {
+		_, calls = files.ReadResult(path)
 	}
-	return err
+	return errors.Join(served, summary, calls)
 }
 
 // same reports whether a folder has the run of p. With any, card, engine, device and program may be

@@ -105,7 +105,7 @@ func TestLoadServerErrors(t *testing.T) {
 			"record says which requests arrive and when; leave this out"},
 		"two systems": {"two.toml", nil, "two.toml:3: systems = [a, b]: a record describes one server; " +
 			"choose one system with --set system.preset=NAME"},
-		"experiment": {"default", nil, "default:23: system.preset = [vllm, vllm-s, vllm-so, " +
+		"experiment": {"default", nil, "default:25: system.preset = [vllm, vllm-s, vllm-so, " +
 			"sparseserve]: a record describes one server"},
 		"by a flag": {"", append(served[:2:2], "system.preset=[vllm,vllm-s]"),
 			"--set system.preset=[vllm,vllm-s]: a record describes one server"},
