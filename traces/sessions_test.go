@@ -262,7 +262,8 @@ func TestWholeSessionsAreTheSameEverywhere(t *testing.T) {
 	})) {
 		t.Error("clients have other requests")
 	}
-	if n := Count(Spec{Trace: Sessions, SessionSpec: SessionSpec{Sessions: 40, Turns: "fixed(3)"}}); n != 120 {
+	forty := SessionSpec{Sessions: 40, Turns: "fixed(3)"}
+	if n := Count(Spec{Trace: Sessions, SessionSpec: forty}); n != 120 {
 		t.Errorf("a progress bar of 40 sessions of 3 turns counts to %d", n)
 	}
 }

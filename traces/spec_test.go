@@ -111,7 +111,8 @@ output = "chat"
 		Trace: "f.csv", Format: "csv", Tokenizer: "llama3",
 		Arrivals: "gamma", Rate: 0.5, Burstiness: 2, Speed: 3, Requests: 7,
 		OutputScale: 0.5, PromptLengths: "fixed(7)", OutputLengths: "zipf(1, 9)",
-		Stages: [][]float64{{60, 1}, {30, 2.5}}, Concurrency: 4, ThinkS: 1.5, SessionSpec: SessionSpec{Sessions: 3},
+		Stages: [][]float64{{60, 1}, {30, 2.5}}, Concurrency: 4, ThinkS: 1.5,
+		SessionSpec:   SessionSpec{Sessions: 3},
 		LongBenchSpec: LongBenchSpec{Datasets: []string{"qasper"}, Output: "chat"},
 	}
 	if !reflect.DeepEqual(s, want) {

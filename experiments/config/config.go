@@ -78,7 +78,8 @@ func (c *Common) tables() []settable {
 }
 
 // partOf has the tables of the parts of other tables' structs, besides those of a system.
-var partOf = map[string]string{"sessions": "workload", "longbench": "workload", "estimates": "scores"}
+var partOf = map[string]string{"sessions": "workload", "longbench": "workload",
+	"estimates": "scores"}
 
 // OfLoad reports whether a key belongs to the workload.
 func OfLoad(key string) bool {

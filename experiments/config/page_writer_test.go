@@ -198,12 +198,13 @@ func (p *pageWriter) fields(table, typeName, file string, v any, choices map[str
 	}
 }
 
-// part begins the table of a struct's part with the comment of its type, and returns the comments of
-// its fields.
+// part begins the table of a struct's part with the comment of its type, and returns the comments
+// of its fields.
 func (p *pageWriter) part(table, file, typeName string) map[string]string {
 	lead, _, _ := strings.Cut(p.typeComment(file, typeName), ":")
 	lead = strings.TrimPrefix(lead, typeName+" says ")
-	p.printf("\n## [%s]\n\n%s.\n\n", table, strings.TrimSuffix(strings.ToUpper(lead[:1])+lead[1:], "."))
+	lead = strings.TrimSuffix(strings.ToUpper(lead[:1])+lead[1:], ".")
+	p.printf("\n## [%s]\n\n%s.\n\n", table, lead)
 	p.head(table + ".")
 	return p.comments(file, typeName)
 }

@@ -18,8 +18,8 @@ func TestSessionsHaveDefaults(t *testing.T) {
 		requests       int
 	}{
 		{"", "lognormal(2.4, 0.84)", "lognormal(275, 0.69)", 10, 370, 300},
-		{"think_s = 0\noutput_lengths = \"fixed(9)\"\n[sessions]\nturns = \"fixed(3)\"\nsystem_prompts = 0\n",
-			"fixed(3)", "fixed(9)", 0, 0, 300},
+		{"think_s = 0\noutput_lengths = \"fixed(9)\"\n[sessions]\nturns = \"fixed(3)\"\n" +
+			"system_prompts = 0\n", "fixed(3)", "fixed(9)", 0, 0, 300},
 		{"[sessions]\ncount = 4\n", "lognormal(2.4, 0.84)", "lognormal(275, 0.69)", 10, 370, 0},
 	} {
 		text := "[workload]\ntrace = \"sessions\"\nrate = 1\n" + c.text

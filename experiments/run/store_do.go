@@ -55,8 +55,8 @@ func (s *Store) Missing(points []config.Point, watch config.Watch) (missing []co
 	return s.missing(points, watch, false)
 }
 
-// missing is Missing. With again, a run near a limit that another command stored without its repeats
-// is missing too.
+// missing is Missing. With again, a run near a limit that another command stored without its
+// repeats is missing too.
 func (s *Store) missing(points []config.Point, watch config.Watch, again bool) (
 	missing []config.Point, notes []string, err error) {
 	for i, p := range points {

@@ -28,8 +28,8 @@ func readManifest(dir string) (m manifest, err error) {
 	return m, files.ReadJSON(filepath.Join(dir, manifestFile), &m)
 }
 
-// liveStore keeps live runs of several devices and programs, each in its own folder with a manifest.
-// A run is found by its configuration.
+// liveStore keeps live runs of several devices and programs, each in its own folder with a
+// manifest. A run is found by its configuration.
 type liveStore struct {
 	dir             string
 	device, program string // that make runs now

@@ -94,7 +94,6 @@ func TestValidateErrors(t *testing.T) {
 		"v.toml --live=gpus":          `want gpu or reference, got "gpus"`,
 		"none.toml":                   "none.toml: no such file",
 		"v.toml --set workload.rat=1": "workload.rat",
-		"live v.toml --json":          "unknown flag --json",
 		"v.toml --live=reference --set system.kv_gib=1000": "kv_gib",
 	} {
 		status, _, errs := runHere(t.Context(), pretend,
