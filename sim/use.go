@@ -12,7 +12,7 @@ type Use struct {
 // Uses holds the utilisation of the machine's resources in a run.
 type Uses struct {
 	// HBMUse is the share of the card's HBM in use, including weights, runtime and activations; nil
-	// if Config.CardBytes is unknown. HBMKVUse is the share of the HBM available to KV.
+	// if the HBM of the card is unknown. HBMKVUse is the share of the HBM available to KV.
 	HBMUse   *Use `json:"hbm_use,omitempty"`
 	HBMKVUse *Use `json:"hbm_kv_use,omitempty"`
 	DRAMUse  *Use `json:"dram_use,omitempty"` // share of system.dram_gib; only with offloading

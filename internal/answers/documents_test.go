@@ -173,7 +173,7 @@ func TestPurchaseCharts(t *testing.T) {
 	}
 	d := Purchase("x", a)
 	if n := len(d.Tables[0].Rows); n != 7 || !slices.Contains(d.Tables[0].Legend,
-		"and 39 candidates that are dearer, or do not serve, or differ by the step size only "+
+		"and 39 candidates that are dearer, do not serve, or differ by step size alone "+
 			"(purchase.json)") {
 		t.Errorf("%d rows, %q", n, d.Tables[0].Legend)
 	}

@@ -227,8 +227,8 @@ func firstOfFamilies(all []capacity.Choice) (shown []*capacity.Choice, left []st
 		}
 	}
 	if n := len(all) - len(shown); n > 0 {
-		left = []string{fmt.Sprintf("and %s that are dearer, or do not serve, or differ by the step size "+
-			"only (purchase.json)", Count(n, "candidate"))}
+		left = []string{fmt.Sprintf("and %s that are dearer, do not serve, or differ by step size "+
+			"alone (purchase.json)", Count(n, "candidate"))}
 	}
 	return shown, left
 }

@@ -54,7 +54,7 @@ export default defineConfig({
         ['Calibration', '/docs/calibration'], ['Live runs', '/docs/live'],
         ['Recipes', '/docs/extending']) },
       { text: 'Reference', items: pages(
-        ['Configuration', '/docs/configuration'], ['Result folders', '/docs/results'],
+        ['Configuration', '/docs/configuration'], ['Result folders', '/docs/results'], ['Columns and fields', '/docs/columns'],
         ['Pictures', '/docs/figures']) },
       { text: 'Explanation', items: pages(
         ['Concepts and glossary', '/docs/concepts'], ['Cost model', '/docs/cost-model'],
