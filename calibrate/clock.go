@@ -2,7 +2,6 @@ package calibrate
 
 import (
 	"math"
-	"slices"
 
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/hw"
@@ -12,38 +11,18 @@ import (
 type clock struct{}
 
 const (
-	probeClock         = "clock.linears"
-	probePrompt        = "clock.prompt"
-	probeRested        = "clock.rested"
-	probeRestedDense   = "clock.rested_dense"
-	probeRestedPrefill = "clock.rested_prefill"
-	probeChunk         = "clock.chunk"
-	probeAfterDecodes  = "clock.after_decodes"
+	probeClock        = "clock.linears"
+	probeChunk        = "clock.chunk"
+	probeAfterDecodes = "clock.after_decodes"
 )
 
 func (clock) probes() []Probe {
-	rested := []string{"tokens", "rest_ms", "layers"}
 	return []Probe{
 		{Name: probeClock, serve: (*gpuBench).prepareTrain,
-			Means: "the same, repeated, after_ms after they began to run without pause; before that " +
-				"the card copied within HBM; GPU time of one repetition",
+			Means: "linears, repeated, after_ms after they began to run without pause; before that " +
+				"the card copied within HBM; GPU time of one layer",
 			Axes: []string{"tokens", "after_ms"}, shaped: true, fixed: clockSamples,
 			byMean: true},
-		{Name: probePrompt, serve: (*gpuBench).prepareTrain,
-			Means: "linears and attention of two prompts, chunk by chunk, after prefix_tokens of the " +
-				"first or second prompt; before both the card computed dense decodes; GPU time of one layer",
-			Axes:   []string{"tokens", "prefix_tokens", "prompt"},
-			shaped: true, fixed: clockSamples, byMean: true},
-		{Name: probeRested, serve: (*gpuBench).prepareRested,
-			Means: "linears that ran without pause, then copies within HBM for rest_ms, " +
-				"then linears again: mean GPU time of these layers",
-			Axes: rested, shaped: true, fixed: clockSamples, byMean: true},
-		{Name: probeRestedDense, serve: (*gpuBench).prepareRested,
-			Means: "the same with dense decodes for rest_ms",
-			Axes:  rested, shaped: true, fixed: clockSamples, byMean: true},
-		{Name: probeRestedPrefill, serve: (*gpuBench).prepareRested,
-			Means: "the same with prefill attention for rest_ms",
-			Axes:  rested, shaped: true, fixed: clockSamples, byMean: true},
 		{Name: probeAfterDecodes, serve: (*gpuBench).prepareInPlace,
 			Means: "linears, repeated after the linears of decodes; GPU time of one repetition",
 			Axes:  []string{"tokens"}, shaped: true, fixed: clockSamples},
@@ -61,12 +40,6 @@ const clockTokens = 2048
 
 var clockSizes = []int64{512, clockTokens}
 
-// otherRests are the rests, in ms, of the kinds of rest other than copies.
-var otherRests = []int64{20, 80}
-
-// restedLayers last longer than a card keeps its higher clock.
-const restedLayers = 40
-
 // afterDecodesSizes returns the tokens of linears after decodes: the live loop's row counts, and
 // every second one of the larger.
 func afterDecodesSizes() []int64 {
@@ -77,8 +50,8 @@ func afterDecodesSizes() []int64 {
 	return sizes
 }
 
-// points are linears before the card lowers its clock, linears after a rest, and chunks and decodes
-// at the lowered clock.
+// points are linears while the card lowers its clock, linears after decodes, and chunks at the
+// lowered clock.
 func (clock) points(p *planner) {
 	clocked := pick(p, shapes, shapes[:1])
 	after := pick(p, []int64{1, 20, 40, 60, 80, 120, 200}, []int64{1, 100}) // ms of linears
@@ -104,18 +77,6 @@ func (clock) points(p *planner) {
 		for _, n := range pick(p, afterDecodesSizes(), []int64{128, 512, 1024}) {
 			p.add(stageClock, point(probeAfterDecodes, shape, n))
 		}
-		for prompt := range int64(promptsInARow) {
-			for i := range int64(promptChunks) {
-				p.add(stageClock, point(probePrompt, shape, clockTokens, i*clockTokens, prompt+1))
-			}
-		}
-	}
-	for _, ms := range pick(p, []int64{10, 20, 80, 160}, []int64{20}) {
-		p.add(stageClock, point(probeRested, shapes[0], clockTokens, ms, restedLayers))
-		if slices.Contains(otherRests, ms) {
-			p.add(stageClock, point(probeRestedDense, shapes[0], clockTokens, ms, restedLayers),
-				point(probeRestedPrefill, shapes[0], clockTokens, ms, restedLayers))
-		}
 	}
 }
 
@@ -125,15 +86,13 @@ const leastGain = 0.02
 // noGain stands for zero in a row.
 const noGain = 1e-3
 
-// fit finds the time that linears save at full clock, and the parameters of the power limit (hw:
-// clock). It uses chunks of prefill without pause, linears some time after a rest, linears after
-// rests of several lengths, and a prompt's chunks after a rest.
+// fit finds the time that linears save at full clock, the clock at which they settle and the time
+// in which they do. It uses chunks of prefill without pause, and linears some time after a rest.
+// Chunks of other sizes are held out.
 func (clock) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Clock = hw.Clock{}
-	ages := s.of(probeClock).where(ofClockTokens)
-	chunks := s.of(probeChunk)
-	rests := s.of(probeRested)
-	if len(rests) == 0 || len(chunks) == 0 || fallsBy(ages, shapes[0]) < leastGain {
+	ages, chunks := s.of(probeClock).where(ofClockTokens), s.of(probeChunk)
+	if len(chunks) == 0 || fallsBy(ages, shapes[0]) < leastGain {
 		return nil
 	}
 	if p.Clock.Gain = gainRows(s, from); len(p.Clock.Gain) == 0 {
@@ -143,16 +102,69 @@ func (clock) fit(s *Samples, p *hw.Profile, from source) []model {
 	// are judged with the curve, the clock with the measured linears.
 	curve, measured := p.Linears, measuredLinears(s)
 	p.Linears = measured
-	models := fitPower(s, p, from, chunks, ages, rests)
+	steady, held := chunks.where(ofClockTokens).split(
+		func(at observation) string { return at.Shape }, 3, nil)
+	held = append(held, chunks.where(func(at observation) bool { return !ofClockTokens(at) })...)
+	fallen, agesHeld := ages.split(func(at observation) string { return at.Shape }, 3, nil)
+	fitSettling(p, append(append(data{}, steady...), fallen...), from)
 	p.Linears = curve
-	for i := range models {
-		models[i].price = func(p *hw.Profile, at observation) float64 {
-			as := *p
-			as.Linears = measured
-			return clockSeconds(&as, at)
+	price := func(p *hw.Profile, at observation) float64 {
+		as := *p
+		as.Linears = measured
+		return clockPrice(hw.NewClockProbes(&as, at.model, blockTokens), at)
+	}
+	return []model{
+		{name: "clock", fit: steady, held: held, price: price,
+			draw: picture{x: func(at observation) float64 { return 1 + float64(at.At("prefix_tokens")) },
+				xLabel: "tokens before the chunk"}},
+		{name: "clock.linears", fit: fallen, held: agesHeld, price: price,
+			draw: picture{x: func(at observation) float64 { return float64(at.At("after_ms")) },
+				xLabel: "ms after a rest"}},
+	}
+}
+
+// fitSettling fits the clock of linears without pause, and the time constant.
+func fitSettling(p *hw.Profile, fit data, from source) {
+	priced := map[*hw.Model]*hw.ClockProbes{}
+	for _, at := range fit {
+		if priced[at.model] == nil {
+			priced[at.model] = hw.NewClockProbes(p, at.model, blockTokens)
 		}
 	}
-	return models
+	set := func(c []float64) {
+		const what = "chunks of prefill without pause, and linears after a rest: "
+		p.Clock.GEMMSteadyRatio = from.figure(significant(c[0], 3), "share",
+			what+"the clock of linears alone that explains their times")
+		p.Clock.Settling = from.figure(significant(c[1], 3), "ms",
+			what+"the time constant of the clock")
+	}
+	start := []float64{0.8, 60}
+	set(start)
+	set(refine(fit, start, []bound{{0.2, 0.999}, {1, 5000}},
+		func(c []float64, at observation) float64 {
+			p.Clock.GEMMSteadyRatio.Value, p.Clock.Settling.Value = c[0], c[1]
+			return clockPrice(priced[at.model], at)
+		}))
+}
+
+func ofClockTokens(at observation) bool { return at.At("tokens") == clockTokens }
+
+func clockPrice(c *hw.ClockProbes, at observation) float64 {
+	tokens := int(at.At("tokens"))
+	if at.Probe == probeChunk {
+		return c.Chunk(tokens, int(at.At("prefix_tokens")))
+	}
+	return c.Linears(tokens, 1e-3*float64(at.At("after_ms")), clockLayers)
+}
+
+// fallsBy returns the relative time that a shape's linears save after a rest; 0 if one of the two
+// was not measured.
+func fallsBy(ages data, shape string) float64 {
+	of := ages.where(func(at observation) bool { return at.Shape == shape })
+	if len(of) < 2 {
+		return 0
+	}
+	return 1 - of[0].seconds/of[len(of)-1].seconds
 }
 
 // measuredLinears returns the rows of all linears as measured, including sizes where more tokens

@@ -10,16 +10,13 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// Samples of the clock. In a train the card rests, and then runs groups of calls, each of which is
-// timed: clockLayers layers of linears, or a prompt's chunks. In the other probes linears run long
-// enough to lower the clock, then pause for the point's time. The timed linears last as long as the
-// clock may stay high, so their speed-up shows how long it did.
+// Samples of the clock. In a train the card rests, and then runs groups of clockLayers layers of
+// linears, each of which is timed.
 //
 // The card changes its clock in steps at unpredictable times, so the same work has one of several
 // times. A sample is therefore the mean of several rounds; there are clockRounds in total.
 const (
 	restedTime   = 200 * time.Millisecond
-	wornTime     = 200 * time.Millisecond
 	trainTime    = 220 * time.Millisecond // longer than any point's time
 	clockRounds  = 10
 	clockSamples = 5
@@ -27,35 +24,6 @@ const (
 	restCopies   = 16
 	restBytes    = 256 * mib
 )
-
-// restBatch is the number of requests, with restContext tokens each, whose decode is a rest.
-// Attention as a rest has a prefix of restPrefix times its tokens.
-const (
-	restBatch   = 8
-	restContext = 8192
-	restPrefix  = 4
-)
-
-// prepareRested prepares linears after a rest: copies within HBM, which draw far less power, or
-// dense decode attention.
-func (g *gpuBench) prepareRested(p Point) (Timed, error) {
-	var work, rest paced
-	var timed []cuda.Operation
-	layers := int(p.At("layers"))
-	err := g.do(func(g *gpuRun) {
-		calls := g.correct(g.linears(g.model(p.Shape), p.At("tokens")))
-		timed = slices.Repeat(calls, layers)
-		rest, work = g.restOf(p), g.pace(slices.Repeat(calls, clockLayers))
-	})
-	if err != nil {
-		return nil, err
-	}
-	return g.rounds(func(g *gpuRun, _ int) float64 {
-		g.runFor(work, wornTime)
-		g.runFor(rest, time.Duration(p.At("rest_ms"))*time.Millisecond)
-		return g.once(timed) / float64(layers)
-	}), nil
-}
 
 // correct runs calls once and verifies their result.
 func (g *gpuRun) correct(c checked) []cuda.Operation {
@@ -77,19 +45,61 @@ func (g *gpuRun) once(calls []cuda.Operation) (seconds float64) {
 	return seconds
 }
 
-// restOf prepares the work between a point's linears.
-func (g *gpuRun) restOf(p Point) paced {
-	if p.Probe == probeRestedPrefill {
-		n := p.At("tokens")
-		c := g.prefill(g.model(p.Shape), n, restPrefix*n, blockTokens)
-		return g.pace(slices.Repeat(c.calls, restCopies))
+// trainKey names measurements whose points have samples of the same rounds.
+type trainKey struct {
+	shape  string
+	tokens int64 // of a layer
+}
+
+// trainGroup is the start of a group of a train, in seconds of GPU work since the end of the rest
+// (between two groups the GPU waits for their launch), and the time of one layer.
+type trainGroup struct{ began, layer float64 }
+
+// prepareTrain runs the point's train, unless it has run for another point.
+func (g *gpuBench) prepareTrain(p Point) (Timed, error) {
+	key := trainKey{p.Shape, p.At("tokens")}
+	rounds, known := g.trains[key]
+	if !known {
+		if err := g.do(func(g *gpuRun) { rounds = g.runTrain(p) }); err != nil {
+			return nil, err
+		}
+		g.trains[key] = rounds
 	}
-	if p.Probe == probeRestedDense || p.Probe == probePrompt {
-		d := g.setupDecode(point(probeDense, p.Shape, restBatch, restContext))
-		return g.pace(slices.Repeat(d.bench.Calls, restCopies))
+	return g.rounds(func(_ *gpuRun, i int) float64 { return rounds[i][trainAt(rounds[i], p)].layer }),
+		nil
+}
+
+// trainAt finds the group of linears that began nearest to the point's time.
+func trainAt(groups []trainGroup, p Point) int {
+	nearest, after := 0, 1e-3*float64(p.At("after_ms"))
+	for i, at := range groups {
+		if math.Abs(at.began-after) < math.Abs(groups[nearest].began-after) {
+			nearest = i
+		}
 	}
-	c := &cuda.MemcpyArgs{Bytes: restBytes, Src: g.zeros(restBytes), Dst: g.zeros(restBytes)}
-	return g.pace(slices.Repeat([]cuda.Operation{c}, restCopies))
+	return nearest
+}
+
+// runTrain lets the card rest and runs groups of linears, clockRounds times.
+func (g *gpuRun) runTrain(p Point) [][]trainGroup {
+	group := g.pace(slices.Repeat(g.correct(g.linears(g.model(p.Shape), p.At("tokens"))), clockLayers))
+	groups := 1
+	if p.At("tokens") == clockTokens {
+		groups += int(trainTime / max(group.each, 1))
+	}
+	rest := g.pace(slices.Repeat([]cuda.Operation{
+		&cuda.MemcpyArgs{Bytes: restBytes, Src: g.zeros(restBytes), Dst: g.zeros(restBytes)}}, restCopies))
+	rounds := make([][]trainGroup, clockRounds)
+	for i := range rounds {
+		g.runFor(rest, restedTime)
+		began := 0.0
+		for range groups {
+			t := g.once(group.calls)
+			rounds[i] = append(rounds[i], trainGroup{began, t / clockLayers})
+			began += t
+		}
+	}
+	return rounds
 }
 
 // rounds runs all rounds of a point at its first sample and splits them among the samples.

@@ -63,7 +63,7 @@ func TestWrongResultIsNotTimed(t *testing.T) {
 func TestFailedProbesAreDropped(t *testing.T) {
 	t.Parallel()
 	probes := []string{ // the first without which there is no profile, the next of a single point
-		probeSaveGPU, probeSync, probeRested, probeChunkSaving, probePSA,
+		probeSaveGPU, probeSync, probeClock, probeChunkSaving, probePSA,
 		probePSAUneven,
 	}
 	if testing.Short() {
@@ -138,7 +138,7 @@ func TestProfileWithoutTheDispensable(t *testing.T) {
 	t.Parallel()
 	b := newFake(truth("a100-40gb"), 0, 1)
 	spare := []string{
-		probeRope, probeClose, probeClock, probeRested, probeRestedDense, probeChunk, probeChunkAlone,
+		probeRope, probeClose, probeClock, probeChunk, probeChunkAlone,
 	}
 	b.fail = func(p Point) error {
 		if slices.Contains(spare, p.Probe) {

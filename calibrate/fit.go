@@ -81,7 +81,8 @@ func (d data) values(axis string) []int64 {
 
 // split holds out a third of the points, evenly over groups. It chooses them by the hash of their
 // names, so the choice is reproducible. At least `fewest` points of each group stay in the fit, and
-// all points that keep accepts.
+// all points that keep accepts. So do the fastest and the slowest point, because a fit must not
+// extrapolate.
 func (d data) split(group func(observation) string, fewest int, keep func(observation) bool) (fit,
 	held data) {
 	groups := map[string]data{}
@@ -93,11 +94,18 @@ func (d data) split(group func(observation) string, fewest int, keep func(observ
 		}
 		groups[g] = append(groups[g], p)
 	}
+	if len(d) == 0 {
+		return nil, nil
+	}
+	bySeconds := func(a, b observation) int { return cmp.Compare(a.seconds, b.seconds) }
+	fastest, slowest := slices.MinFunc(d, bySeconds).Key(), slices.MaxFunc(d, bySeconds).Key()
 	out := map[string]bool{}
 	debt := 0 // thirds owed by groups before
 	for _, g := range order {
 		members := groups[g]
-		free := members.where(func(p observation) bool { return keep == nil || !keep(p) })
+		free := members.where(func(p observation) bool {
+			return p.Key() != fastest && p.Key() != slowest && (keep == nil || !keep(p))
+		})
 		slices.SortFunc(free, func(a, b observation) int {
 			return cmp.Compare(hash(a.Key()), hash(b.Key()))
 		})

@@ -100,8 +100,7 @@ func TestFitsAreExactOnExactSamples(t *testing.T) {
 			*figure *= low * math.Pow(high/low, r.Float64())
 		}
 		scale(&want.load.call, 0.3, 3)
-		scale(&want.scatter.block, 0.3, 3)
-		scale(&want.gather.block, 0.1, 2)
+		scale(&want.scatter.launch, 0.7, 1.3)
 		scale(&want.gather.launch, 0.7, 1.3)
 		scale(&want.save.call, 0.3, 3)
 		scale(&want.flashCall, 0.5, 10)

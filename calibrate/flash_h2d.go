@@ -47,15 +47,13 @@ func (flashH2D) fit(s *Samples, p *hw.Profile, from source) []model {
 	k := fitKernel(inPool(fit, basePool), link)
 	p.Load.FlashLaunch = from.us(k.launch, "one gather kernel: submit and wait")
 	p.Load.FlashFloor = from.us(k.floor, "one gather kernel of few blocks")
-	p.Load.FlashBlock = perBlock(k.block, from,
-		"a kernel's own time per block, which small blocks show")
 	p.Load.Flash = nil
 	for _, pool := range fit.values("pool_mib") {
 		rate := k.rate
 		if pool != basePool {
 			rate = refine(inPool(fit, pool), []float64{k.rate}, []bound{{rateBound.low, link * 1.2}},
 				func(r []float64, at observation) float64 {
-					return kernelFit{k.floor, k.launch, k.block, r[0]}.seconds(at, link)
+					return kernelFit{k.floor, k.launch, r[0]}.seconds(at, link)
 				})[0]
 		}
 		p.Load.Flash = append(p.Load.Flash,

@@ -31,7 +31,6 @@ func (gpuScatter) fit(s *Samples, p *hw.Profile, from source) []model {
 	k := fitKernel(fit, link)
 	p.Save.GPULaunch = from.us(k.launch, "one scatter kernel: submit and wait")
 	p.Save.GPUFloor = from.us(k.floor, "one scatter kernel of few blocks")
-	p.Save.GPUBlock = perBlock(k.block, from, "a kernel's own time per block, which small blocks show")
 	p.Save.GPURate = from.gbps(k.rate, "one scatter kernel, blocks anywhere in a pinned pool of 1 GiB")
 	return []model{saveModel("save.gpu", hw.SaveGPU, fit, held)}
 }

@@ -24,7 +24,7 @@ type inPlaceRound struct{ linears, layer float64 }
 
 // prepareInPlace prepares a point of either kind, from the same rounds.
 func (g *gpuBench) prepareInPlace(p Point) (Timed, error) {
-	key := trainKey{probeInPlace, p.Shape, p.At("tokens")}
+	key := trainKey{p.Shape, p.At("tokens")}
 	rounds, known := g.inPlace[key]
 	if !known {
 		if err := g.do(func(g *gpuRun) { rounds = g.runInPlace(p) }); err != nil {

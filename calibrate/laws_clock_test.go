@@ -7,27 +7,8 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// governor is a card's clock, integrated in steps of 20 us:
-//
-//	d measured/dt = (p f - measured)/filter
-//	d f/dt        = (1 - measured)/slew, f <= 1
-type governor struct {
-	law         *clockLaw
-	f, measured float64
-}
-
-// tick lets power p, of the full clock, be drawn for dt.
-func (g *governor) tick(p, dt float64) {
-	slope := (1 - g.measured) / g.law.slew
-	g.measured += dt * (p*g.f - g.measured) / g.law.filter
-	g.f = min(1, g.f+dt*slope)
-}
-
-func (g *governor) rest(p, seconds float64) {
-	for range int(seconds / governed) {
-		g.tick(p, governed)
-	}
-}
+// governor is a card's clock, integrated in steps of 20 us: df/dt = (target - f)/settling.
+type governor struct{ f, settling float64 }
 
 const governed = 20e-6
 
@@ -44,11 +25,11 @@ func (l layer) power(f float64) float64 {
 
 // run computes layers and returns the mean time of a layer.
 func (g *governor) run(l layer, layers int) float64 {
-	elapsed, done := 0.0, 0.0
+	elapsed, done, target := 0.0, 0.0, l.steady()
 	for done < float64(layers) {
 		dt := min(governed, (float64(layers)-done)*l.at(g.f))
 		done += dt / l.at(g.f)
-		g.tick(l.power(g.f), dt)
+		g.f += dt * (target - g.f) / g.settling
 		elapsed += dt
 	}
 	return elapsed / float64(layers)
@@ -92,31 +73,13 @@ func (t *machine) gainAt(shape string, tokens int64) float64 {
 }
 
 func (t *machine) clockPoint(p Point, m *hw.Model) float64 {
-	c := &t.clock
-	g := governor{law: c, f: 1, measured: c.copies}
 	if p.Probe == probeChunk {
 		l := t.chunkLayer(p, m, float64(p.At("prefix_tokens")))
 		return l.at(l.steady())
 	}
-	if p.Probe == probePrompt { // after dense decode
-		g.measured = c.memory
-		mean := 0.0
-		for i := range chunkOf(p) + 1 {
-			prefix := int64(i%promptChunks) * p.At("tokens")
-			mean = g.run(t.chunkLayer(p, m, float64(prefix)), m.Layers)
-		}
-		return mean
+	l, g := t.chunkLayer(p, m, -1), governor{1, t.clock.settling}
+	for ran := 0.0; ran < float64(p.At("after_ms"))*1e-3; {
+		ran += g.run(l, 1)
 	}
-	l := t.chunkLayer(p, m, -1)
-	if p.Probe == probeClock { // after copies
-		for ran := 0.0; ran < float64(p.At("after_ms"))*1e-3; {
-			ran += g.run(l, 1)
-		}
-		return g.run(l, clockLayers)
-	}
-	g.f, g.measured = l.steady(), 1
-	draws := map[string]float64{probeRested: c.copies, probeRestedDense: c.memory,
-		probeRestedPrefill: 1}[p.Probe]
-	g.rest(draws, math.Round(float64(p.At("rest_ms")))*1e-3)
-	return g.run(l, int(p.At("layers")))
+	return g.run(l, clockLayers)
 }

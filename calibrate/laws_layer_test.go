@@ -125,10 +125,10 @@ func (t *machine) psaPoint(p Point, m *hw.Model) float64 {
 	return t.progressive(lists, rounds, 1)
 }
 
-// progressive is t = launch + (launches - 1) relaunch + launches lists per_head + sum over
+// progressive is t = launch + (launches - 1) relaunch + sum over
 // rounds of max(round, bytes/rate); of fewer lists than SMs, rounds are proportionally shorter.
 func (t *machine) progressive(lists float64, rounds []float64, launches float64) float64 {
-	s := t.psa.launch + (launches-1)*t.psa.relaunch + launches*lists*t.psa.perHead
+	s := t.psa.launch + (launches-1)*t.psa.relaunch
 	for _, bytes := range rounds {
 		s += max(t.psa.round*min(1, lists/fakeSMs), bytes/t.psa.rate)
 	}

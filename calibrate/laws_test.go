@@ -36,10 +36,10 @@ func (t *machine) seconds(p Point, m *hw.Model) float64 {
 		n, bytes := blocks()
 		return t.copies(t.save, n, bytes, 0, t.d2h)
 	case probeLoadFlash:
-		n, bytes := blocks()
+		_, bytes := blocks()
 		k := t.gather
 		k.rate -= t.gatherFalls * doublings(p.At("pool_mib"))
-		return k.seconds(n, bytes, t.h2d)
+		return k.seconds(bytes, t.h2d)
 	case probeChunkAlone:
 		return fakeAlone * at("chunk_tokens")
 	case probeChunkLoading:
@@ -47,7 +47,7 @@ func (t *machine) seconds(p Point, m *hw.Model) float64 {
 	case probeChunkSaving:
 		return fakeAlone * at("chunk_tokens") / (1 - t.contention)
 	case probeLoadComputed:
-		return t.gather.seconds(overlappedBlocks, overlappedBlocks*overlappedBytes, t.h2d) /
+		return t.gather.seconds(overlappedBlocks*overlappedBytes, t.h2d) /
 			(1 - t.loading)
 	case probeSwap:
 		rows := at("requests") * at("misses")
@@ -56,8 +56,8 @@ func (t *machine) seconds(p Point, m *hw.Model) float64 {
 		return math.Max(t.swap.launch+walks*t.swap.scan+
 			math.Max(bytes/t.swap.rate, bytes/at("requests")/t.swap.request), bytes/t.h2d)
 	case probeSaveGPU:
-		n, bytes := blocks()
-		return t.scatter.seconds(n, bytes, t.d2h)
+		_, bytes := blocks()
+		return t.scatter.seconds(bytes, t.d2h)
 	case probeSaveFlash:
 		_, bytes := blocks()
 		return t.stagedSave(bytes, at("threads"))
@@ -93,7 +93,7 @@ func (t *machine) seconds(p Point, m *hw.Model) float64 {
 		return 2*fakeSubmit + fakeRope*at("tokens") + t.closeLaunch + at("tokens")*kvToken(m)/t.closeRate
 	case probeAfterDecodes:
 		return t.linears(m, at("tokens")) * (1 - t.gainAt(p.Shape, p.At("tokens")))
-	case probeClock, probePrompt, probeChunk, probeRested, probeRestedDense, probeRestedPrefill:
+	case probeClock, probeChunk:
 		return t.clockPoint(p, m)
 	}
 	panic(fmt.Sprintf("no cost of %s", p.Key()))
@@ -106,9 +106,9 @@ func (t *machine) copies(c copyLaw, n, bytes, more, link float64) float64 {
 	return c.base + n*(c.call+more) + bytes/link
 }
 
-// seconds is t = max(floor, launch + n block + B/rate, B/link).
-func (k kernelLaw) seconds(n, bytes, link float64) float64 {
-	return max(k.floor, k.launch+n*k.block+bytes/k.rate, bytes/link)
+// seconds is t = max(floor, launch + B/rate, B/link).
+func (k kernelLaw) seconds(bytes, link float64) float64 {
+	return max(k.floor, k.launch+bytes/k.rate, bytes/link)
 }
 
 // stagedSave is t = call + B/min(link, r) + min(B, chunk)/max(link, r), r of all threads.

@@ -61,13 +61,7 @@ func (link) fit(s *Samples, p *hw.Profile, from source) []model {
 			return priceSave(p, hw.SaveMemcpy, 1, at.At("bytes"), basePool, 0)
 		}},
 	} {
-		all := s.of(way.probe)
-		ends := all.values("bytes")
-		fit, held := all.split(together, 3,
-			func(at observation) bool {
-				return at.At("bytes") == ends[0] ||
-					at.At("bytes") == ends[len(ends)-1]
-			})
+		fit, held := s.of(way.probe).split(together, 3, nil)
 		c := linear(fit, one, bytes)
 		*way.figure = from.figure(1/math.Max(c[1], 1/rateBound.high)*1e-9, "GB/s", "large copies")
 		models = append(models, model{name: way.name, fit: fit, held: held, price: way.price,

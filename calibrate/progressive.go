@@ -90,24 +90,23 @@ func fitPSA(s *Samples, p *hw.Profile, from source) (model, bool) {
 			byAxis("micro_blocks")(at)
 	}, 2, nil)
 	hbm, clusterLists := p.GPU.HBMBandwidth.SI(), s.sms()
-	c := refine(fit, []float64{7e-6, 5e-9, 2e-6, hbm * 0.9, 7e-6},
-		[]bound{callBound, blockBound, blockBound, {rateBound.low, hbm}, blockBound},
+	c := refine(fit, []float64{7e-6, 2e-6, hbm * 0.9, 7e-6},
+		[]bound{callBound, blockBound, {rateBound.low, hbm}, blockBound},
 		func(c []float64, at observation) float64 {
-			n, least := float64(psaLaunches(at)), c[2]
+			n, least := float64(psaLaunches(at)), c[1]
 			if lists(at) <= clusterLists {
 				least *= lists(at) / clusterLists
 			}
-			t := c[0] + (n-1)*c[4] + n*lists(at)*c[1]
+			t := c[0] + (n-1)*c[3]
 			for _, bytes := range psaRoundBytes(at) {
-				t += math.Max(least, bytes/c[3])
+				t += math.Max(least, bytes/c[2])
 			}
 			return t
 		})
 	p.PSADecode = hw.PSADecode{
-		Launch: from.us(c[0], what), Rate: from.gbps(c[3], what),
-		PerHead:  perBlock(c[1], from, what+", for each request and KV head"),
-		Round:    from.us(c[2], what+", for each microbatch of one list, its decision included"),
-		Relaunch: from.us(c[4], what+", for each launch but the first"),
+		Launch: from.us(c[0], what), Rate: from.gbps(c[2], what),
+		Round:    from.us(c[1], what+", for each microbatch of one list, its decision included"),
+		Relaunch: from.us(c[3], what+", for each launch but the first"),
 		Largest:  from.figure(largestOf(all, psaBytes)*1e-9, "GB", "the largest point measured"),
 	}
 	if clusterLists > 0 {

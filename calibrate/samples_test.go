@@ -129,7 +129,7 @@ func FuzzParseSamples(f *testing.F) {
 // Work under the clock that the card lets it have counts by its mean, all else by the median.
 func TestRecordSeconds(t *testing.T) {
 	samples := []float64{1, 1, 1, 2, 2, 2, 6, 6, 6}
-	for probe, want := range map[string]float64{probePrompt: 3, probeRestedDense: 3, probeChunk: 3,
+	for probe, want := range map[string]float64{probeClock: 3, probeChunk: 3,
 		probeLinears: 2} {
 		if got := (Record{Point: Point{Probe: probe}, Samples: samples}).seconds(); got != want {
 			t.Errorf("%s: %v, want %v", probe, got, want)

@@ -88,9 +88,6 @@ func setupPoints(shape, wide string) []struct {
 		{point(probeClose, shape, 64), &cuda.GPUScatterArgs{}},
 		{point(probeChunk, shape, 64, 64), &cuda.PrefillArgs{}},
 		{point(probeClock, shape, 64, 1), &cuda.LinearArgs{}},
-		{point(probePrompt, shape, 64, 64, 1), &cuda.PrefillArgs{}},
-		{point(probeRested, shape, 64, 1, 2), &cuda.LinearArgs{}},
-		{point(probeRestedPrefill, shape, 64, 1, 2), &cuda.LinearArgs{}},
 	}
 }
 

@@ -5,21 +5,13 @@ import (
 	"testing"
 )
 
-// A point takes the linears of a train that began nearest to its time, and chunks by the chunks
-// before.
+// Linears of a train are those that began nearest to the point's time.
 func TestTrainPoints(t *testing.T) {
 	t.Parallel()
 	groups := []trainGroup{{0, 1}, {0.004, 2}, {0.009, 3}, {0.014, 4}}
 	for ms, want := range map[int64]int{1: 0, 3: 1, 6: 1, 7: 2, 200: 3} {
 		if i := trainAt(groups, point(probeClock, shapes[0], clockTokens, ms)); i != want {
 			t.Errorf("after %d ms: group %d, want %d", ms, i, want)
-		}
-	}
-	for i := range promptsInARow * promptChunks {
-		at := point(probePrompt, shapes[0], clockTokens, int64(i%promptChunks)*clockTokens,
-			int64(1+i/promptChunks))
-		if got := trainAt(groups, at); got != i {
-			t.Errorf("after %d chunks: group %d", i, got)
 		}
 	}
 }

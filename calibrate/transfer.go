@@ -64,25 +64,24 @@ func (f callsFit) figures(from source, base, call *hw.Figure) {
 	*call = from.us(f.call, "a copy of its own for each block")
 }
 
-// kernelFit is t = max(floor, launch + n block + bytes/rate, bytes/link).
-type kernelFit struct{ floor, launch, block, rate float64 }
+// kernelFit is t = max(floor, launch + bytes/rate, bytes/link).
+type kernelFit struct{ floor, launch, rate float64 }
 
 func (k kernelFit) seconds(at observation, link float64) float64 {
 	bytes := moved(at)
-	return max(k.floor, k.launch+k.block*blocks(at)+bytes/k.rate, bytes/link)
+	return max(k.floor, k.launch+bytes/k.rate, bytes/link)
 }
 
 func fitKernel(d data, link float64) kernelFit {
 	first := slices.MinFunc(d,
 		func(a, b observation) int { return cmp.Compare(a.seconds, b.seconds) }).seconds
-	start := linear(d, one, blocks, moved)
-	p := refine(d, []float64{first, math.Max(start[0], first/2), math.Max(start[1], 1e-10),
-		1 / math.Max(start[2], 1/link/2)},
-		[]bound{floorBound, callBound, blockBound, {rateBound.low, link * 1.2}},
+	start := linear(d, one, moved)
+	p := refine(d, []float64{first, math.Max(start[0], first/2), 1 / math.Max(start[1], 1/link/2)},
+		[]bound{floorBound, callBound, {rateBound.low, link * 1.2}},
 		func(p []float64, at observation) float64 {
-			return kernelFit{p[0], p[1], p[2], p[3]}.seconds(at, link)
+			return kernelFit{p[0], p[1], p[2]}.seconds(at, link)
 		})
-	return kernelFit{p[0], p[1], p[2], p[3]}
+	return kernelFit{p[0], p[1], p[2]}
 }
 
 func inPool(d data, pool int64) data {

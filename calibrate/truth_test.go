@@ -44,7 +44,7 @@ type machine struct {
 // copyLaw prices one memcpy a block.
 type copyLaw struct{ base, call float64 }
 
-type kernelLaw struct{ floor, launch, block, rate float64 }
+type kernelLaw struct{ floor, launch, rate float64 }
 
 // swapLaw prices the kernel of hot buffers; scan is the time of 1,024 slots.
 type swapLaw struct{ launch, scan, rate, request float64 }
@@ -59,13 +59,13 @@ type sparseLaw struct {
 	blockLaunch, blockScan, blockChoice, blockStep float64
 }
 
-type psaLaw struct{ launch, relaunch, perHead, round, rate float64 }
+type psaLaw struct{ launch, relaunch, round, rate float64 }
 
-// clockLaw describes a card that holds its power limit: shares of the limit drawn at the full
-// clock, times in s.
+// clockLaw describes a card that holds its power limit: the clock of linears without pause, and the
+// time constant in s.
 type clockLaw struct {
-	ratio, filter, slew, copies, memory float64
-	gain                                [2][2]float64 // by shapes, clockSizes
+	ratio, settling float64
+	gain            [2][2]float64 // by shapes, clockSizes
 }
 
 // truth returns a machine with the peaks of a built-in card.
@@ -78,10 +78,10 @@ func truth(name string) *machine {
 		h2d: link, d2h: link, duplexCopy: 1.7 * link, duplexK: 1.4 * link,
 		load: copyLaw{9e-6, 2.1e-6}, save: copyLaw{base: 8e-6, call: 2.4e-6},
 		callMore: 0.05e-6,
-		gather:   kernelLaw{18e-6, 11e-6, 30e-9, 0.9 * link}, gatherFalls: 0.02 * link,
+		gather:   kernelLaw{18e-6, 11e-6, 0.9 * link}, gatherFalls: 0.02 * link,
 		loading: 0.2, loadDelay: 70e-6,
 		swap:    swapLaw{5e-6, 1.5e-6, 0.8 * link, 0.2 * link},
-		scatter: kernelLaw{16e-6, 10e-6, 40e-9, 0.85 * link}, contention: 0.4,
+		scatter: kernelLaw{16e-6, 10e-6, 0.85 * link}, contention: 0.4,
 		flashCall: 40e-6, chunk: 6 * mib, thread: 0.1 * link,
 		gemmLaunch: 12e-6, gemmRead: 0.85 * hbm, gemmCompute: 0.7 * peak,
 		pointwiseLaunch: 20e-6, pointwiseRate: 0.8 * hbm,
@@ -93,9 +93,9 @@ func truth(name string) *machine {
 		l2:          2.5 * hbm,
 		sparse:      decodeLaw{8e-6, 0.8 * hbm, 120e-9, 3e-6},
 		scoreLaunch: 10e-6, scoreRate: 0.6 * hbm, search: 4e-6, crowded: 3e-6,
-		psa:         psaLaw{9e-6, 1.5e-6, 8e-9, 3e-6, 0.8 * hbm},
+		psa:         psaLaw{9e-6, 1.5e-6, 3e-6, 0.8 * hbm},
 		closeLaunch: 4e-6, closeRate: 600e9,
-		clock: clockLaw{0.85, 20e-3, 120e-3, 0.4, 0.8, [2][2]float64{{0.13, 0.16}, {0.15, 0.18}}},
+		clock: clockLaw{0.85, 60e-3, [2][2]float64{{0.13, 0.16}, {0.15, 0.18}}},
 		sync:  10.3e-6,
 	}
 }

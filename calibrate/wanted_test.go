@@ -27,7 +27,6 @@ func wanted(m *machine, p *hw.Profile) []wantedFigure {
 		{"load.memcpy_call", p.Load.MemcpyCall, m.load.call, 0.03},
 		{"load.flash_floor", p.Load.FlashFloor, m.gather.floor, 0.1},
 		{"load.flash_launch", p.Load.FlashLaunch, m.gather.launch, 0.1},
-		{"load.flash_block", p.Load.FlashBlock, m.gather.block, 0.1},
 		{"load.contention", p.Load.Contention, m.loading, 0.05},
 		{"load.layer_delay", p.Load.LayerDelay, m.loadDelay, 0.1},
 		{"load.swap.launch", p.Load.Swap.Launch, m.swap.launch, 0.05},
@@ -38,7 +37,6 @@ func wanted(m *machine, p *hw.Profile) []wantedFigure {
 		{"save.memcpy_call", p.Save.MemcpyCall, m.save.call, 0.03},
 		{"save.gpu_floor", p.Save.GPUFloor, m.scatter.floor, 0.1},
 		{"save.gpu_launch", p.Save.GPULaunch, m.scatter.launch, 0.1},
-		{"save.gpu_block", p.Save.GPUBlock, m.scatter.block, 0.15},
 		{"save.gpu_rate", p.Save.GPURate, m.scatter.rate, 0.03},
 		{"save.contention", p.Save.Contention, m.contention, 0.05},
 		{"save.flash_call", p.Save.FlashCall, m.flashCall, 0.15},
@@ -58,17 +56,12 @@ func wanted(m *machine, p *hw.Profile) []wantedFigure {
 		{"scoring.unclustered", p.Scoring.Unclustered, m.crowded, 0.1},
 		{"psa_decode.launch", p.PSADecode.Launch, m.psa.launch, 0.1},
 		{"psa_decode.relaunch", p.PSADecode.Relaunch, m.psa.relaunch, 0.05},
-		{"psa_decode.per_head", p.PSADecode.PerHead, m.psa.perHead, 0.1},
 		{"psa_decode.round", p.PSADecode.Round, m.psa.round, 0.05},
 		{"psa_decode.rate", p.PSADecode.Rate, m.psa.rate, 0.02},
 		{"block_close.launch", p.BlockClose.Launch, m.closeLaunch, 0.1},
 		{"block_close.rate", p.BlockClose.Rate, m.closeRate, 0.05},
 		{"clock.gemm_steady_ratio", p.Clock.GEMMSteadyRatio, m.clock.ratio, 0.03},
-		{"clock.power_filter", p.Clock.PowerFilter, m.clock.filter, 0.2},
-		{"clock.frequency_slew", p.Clock.FrequencySlew, m.clock.slew, 0.2},
-		// A rest shows only how fast the clock rises, (1 - power)/slew: both are off alike.
-		{"1 - clock.copy_power", rest(p.Clock.CopyPower), 1 - m.clock.copies, 0.2},
-		{"1 - clock.memory_bound_power", rest(p.Clock.MemoryBoundPower), 1 - m.clock.memory, 0.2},
+		{"clock.settling", p.Clock.Settling, m.clock.settling, 0.2},
 	}
 	return append(all, wantedRows(m, p)...)
 }
@@ -123,12 +116,6 @@ func wantedRows(m *machine, p *hw.Profile) (all []wantedFigure) {
 		add("clock.gain", i, r.Figure, m.gainAt(r.Shape, int64(r.Tokens)), 0.15)
 	}
 	return all
-}
-
-// rest is by how much a power is below the limit, which is what brings the clock back.
-func rest(power hw.Figure) hw.Figure {
-	power.Value = 1 - power.Value
-	return power
 }
 
 func shapeOf(name string) *hw.Model {

@@ -14,8 +14,6 @@ type layerCost struct {
 	choice    des.Time // an indexer's scores for decodes
 
 	chunk chunk // of a layer with prefill; linears and prefill are at the full clock
-
-	latencies latencies // of decodes
 }
 
 // coster prices Work with the cost models of one layer class. It caches the last Work, because most
@@ -184,7 +182,6 @@ func (c *coster) price(w *sim.Work) {
 	default:
 		cost.dense = c.contexts(w)
 	}
-	c.setLatencies(w, cost)
 }
 
 // chunksOf returns the seconds of dense prefill attention, contexts the time of dense decode

@@ -53,9 +53,8 @@ type DeviceOptions struct {
 //   - Compute passes the overhead between a layer's kernels, including the GPU's lookup (Linears,
 //     layer_overhead.go), linears, attention, and the digests of filled blocks (Scoring).
 //     Progressive attention includes the loads of its rounds (progressive_timeline.go). While the
-//     card's clock is low, linears and attention of prefill take longer (clock.go), and so do
-//     latencies of decodes (clock_decode.go). An overlapping GPU scatter kernel slows compute
-//     (SaveStall). The layer's saves join the D2H queue after its QKV linear: the GPU copies them
+//     card's clock is low, linears and attention of prefill take longer (clock.go). An overlapping
+//     GPU scatter kernel slows compute (SaveStall). The layer's saves join the D2H queue after its QKV linear: the GPU copies them
 //     to the save buffer, and the step waits until the queue fits the buffer (both SaveStall).
 //   - Finish passes embedding, LM head and sampling. If the CPU's launches of layers with block
 //     selection took longer than the GPU's work, it passes the difference (Host). The queue
@@ -215,11 +214,10 @@ func (d *Device) Score(layer int, w *sim.Work) error {
 	}
 	d.scored = true
 	c := d.at(layer).layer(w)
-	d.attend(c.scoring, c.latencies.scoring, &d.phases.Scoring)
+	d.compute(c.scoring, &d.phases.Scoring)
 	if d.swap != nil {
 		d.costs.notes.mark(noteSwap, w.Swapped > 0 && !d.swap.measured, 0)
-		walk := d.swap.walk(w.Swapped)
-		d.attend(walk, walk, &d.phases.Scoring)
+		d.compute(d.swap.walk(w.Swapped), &d.phases.Scoring)
 		return nil
 	}
 	if d.opts.Offload && !d.opts.GPULookup {
@@ -261,24 +259,18 @@ func (d *Device) layer(layer int, w *sim.Work) error {
 		slowLinears, slowPrefill := d.clock.run(&c.chunk, d.now, overhead)
 		linears += nanoseconds(slowLinears)
 		prefill += nanoseconds(slowPrefill)
-		d.clock.ran += c.pointwise
-	} else {
-		reads := linears - c.latencies.linears
-		linears = reads + d.slowed(c.latencies.linears)
-		overhead = d.slowed(overhead)
-		d.clock.ran += reads
 	}
 	d.compute(overhead, &d.phases.Linears)
 	d.upToSaves(w, linears)
 	d.compute(prefill, &d.phases.PrefillAttention)
-	d.attend(c.index, 0, &d.phases.PrefillIndex)
-	d.attend(c.choice, c.latencies.choice, &d.phases.Scoring)
-	d.attend(c.dense, c.latencies.dense, &d.phases.DenseAttention)
+	d.compute(c.index, &d.phases.PrefillIndex)
+	d.compute(c.choice, &d.phases.Scoring)
+	d.compute(c.dense, &d.phases.DenseAttention)
 	d.compute(c.digests, &d.phases.Scoring)
 	if len(w.Rounds) > 0 {
 		d.rounds(w)
 	} else {
-		d.attend(c.sparse, c.latencies.sparse, &d.phases.SparseAttention)
+		d.compute(c.sparse, &d.phases.SparseAttention)
 	}
 	d.compute(2*d.reduce.of(d.hidden(w.Tokens)), &d.phases.AllReduce) // attention's output and FFN's
 	d.engine.layer(w)
@@ -292,9 +284,7 @@ func (d *Device) Finish() (sim.Timing, error) {
 		return sim.Timing{}, errors.New("hw: Finish outside a step")
 	}
 	d.enqueue(0) // saves of a Move without a following Compute
-	head := nanoseconds(d.costs.head.seconds(d.tokens, d.step.Sampled))
-	launch := min(head, nanoseconds(d.costs.head.lm.launch))
-	d.compute(head-launch+d.slowed(launch), &d.phases.Head)
+	d.compute(nanoseconds(d.costs.head.seconds(d.tokens, d.step.Sampled)), &d.phases.Head)
 	// All-reduce of embeddings; gather of each rank's logits, which moves half of the bytes of an
 	// all-reduce.
 	d.compute(d.reduce.of(d.hidden(d.tokens))+d.reduce.of(float64(d.step.Sampled*d.model.logits())),

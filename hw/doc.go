@@ -8,7 +8,7 @@
 //   - units.go, card.go, kernels.go, engine.go, machine.go: a card, the kernels of a library and
 //     the engine, as figures with units and provenance; profile.go, profile_host.go: all three as
 //     one Profile; profile_check.go, walk.go and tomlfile.go with hw/lines read and validate
-//     files. derive.go derives a card from a measured one; retired.go has former names of keys.
+//     files. derive.go derives a card from a measured one.
 //   - curve.go, gemm.go: interpolation between measured points, and the lower bound of every
 //     prediction.
 //   - price.go: Cost prices one part of a layer's work. Each part has a file, as in calibrate:
@@ -21,8 +21,7 @@
 //     gpu_scatter.go and memcpy.go.
 //   - costs.go prices a layer; device.go adds up a step with host_step.go, round_trip.go,
 //     layer_overhead.go, moves.go, progressive_timeline.go, save_queue.go (the device-to-host
-//     queue), and the card's clock: clock.go, clock_chunk.go for prefill, clock_decode.go for
-//     decode; clock_probes.go predicts calibrate's measurements of the clock.
+//     queue), and clock.go, the card's clock.
 //   - notes.go: costs asked beyond their data; concepts.go: the cost model without a part.
 //   - plan.go: what fits on the card; price.go has the decode iteration of service levels.
 //

@@ -58,18 +58,18 @@ func TestOptionalStreamFigures(t *testing.T) {
 // HBM.
 func TestPSADecode(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
-	p.PSADecode = PSADecode{Launch: us(7), PerHead: ns(8), Round: us(4), Relaunch: us(1.5),
+	p.PSADecode = PSADecode{Launch: us(7), Round: us(4), Relaunch: us(1.5),
 		Rate: Figure{4096, "GB/s", Measured, "test"}}
 	for _, c := range []struct {
 		name                              string
 		requests, blocks, micro, launches int
 		want                              float64 // us
 	}{
-		{"4 rounds of 16", 1, 64, 16, 1, 7 + 32*0.008 + 4*4},
-		{"the same in 4 launches", 1, 64, 16, 4, 7 + 3*1.5 + 4*32*0.008 + 4*4},
-		{"a round of 64, by bytes", 1, 64, 64, 1, 7 + 32*0.008 + 8.192},
-		{"a round begun", 1, 65, 16, 1, 7 + 32*0.008 + 5*4},
-		{"bytes", 64, 128, 16, 1, 7 + 2048*0.008 + 64*128*32*16384/4.096e6},
+		{"4 rounds of 16", 1, 64, 16, 1, 7 + 4*4},
+		{"the same in 4 launches", 1, 64, 16, 4, 7 + 3*1.5 + 4*4},
+		{"a round of 64, by bytes", 1, 64, 64, 1, 7 + 8.192},
+		{"a round begun", 1, 65, 16, 1, 7 + 5*4},
+		{"bytes", 64, 128, 16, 1, 7 + 64*128*32*16384/4.096e6},
 	} {
 		got, known := p.PSASeconds(m, c.requests, equalRounds(c.requests, c.blocks, c.micro), c.launches)
 		if !known || math.Abs(got*1e6-c.want) > 1e-6 {
@@ -79,8 +79,8 @@ func TestPSADecode(t *testing.T) {
 	// Of half as many lists as clusters share, a cluster shares each.
 	p.PSADecode.ClusterLists = count(64, "lists")
 	if got, _ := p.PSASeconds(m, 1, equalRounds(1, 64, 16), 1); math.Abs(
-		got*1e6-(7+32*0.008+4*2.048)) > 1e-6 {
-		t.Errorf("few lists: %.3f us, want %.3f", got*1e6, 7+32*0.008+4*2.048)
+		got*1e6-(7+4*2.048)) > 1e-6 {
+		t.Errorf("few lists: %.3f us, want %.3f", got*1e6, 7+4*2.048)
 	}
 	// Lists that have ended attend to nothing and delay no other list.
 	const list = 16 * 32 * 512 // bytes of a round

@@ -33,12 +33,8 @@ func TestOptionalTransferFigures(t *testing.T) {
 	}{
 		{"load.memcpy_base", func(p *Profile) { p.Load.MemcpyBase = us(8) },
 			func(p *Profile) float64 { return load(p, LoadMemcpy) }, 8},
-		{"load.flash_block", func(p *Profile) { p.Load.FlashBlock = us(0.5) },
-			func(p *Profile) float64 { return load(p, LoadFlash) }, 0.5 * blocks},
 		{"save.memcpy_base", func(p *Profile) { p.Save.MemcpyBase = us(8) },
 			func(p *Profile) float64 { return save(p, SaveMemcpy) }, 8},
-		{"save.gpu_block", func(p *Profile) { p.Save.GPUBlock = us(0.5) },
-			func(p *Profile) float64 { return save(p, SaveGPU) }, 0.5 * blocks},
 	} {
 		p := mustProfile(t, "a100-40gb")
 		before := c.time(p)

@@ -74,8 +74,8 @@ type Fit struct {
 	MedianError float64 `toml:"median_error,omitempty"`
 	MaxError    float64 `toml:"max_error"`
 	// Within5 and Within10 are the shares of held-out points of an import within 5 and 10 %.
-	Within5  float64  `toml:"within_5,omitempty"`
-	Within10 float64  `toml:"within_10,omitempty"`
+	Within5  float64  `toml:"within_5,omitzero"`
+	Within10 float64  `toml:"within_10,omitzero"`
 	Flags    []string `toml:"flags,omitempty"`
 }
 
@@ -162,23 +162,13 @@ type BlockClose struct {
 	Rate   Figure `toml:"rate,omitempty" dim:"rate,optional" by:"hbm"`
 }
 
-// Clock describes the card's clock under the power of prefill's linears, and its effect on later
-// decodes (clock.go).
+// Clock describes the card's clock under the power of prefill's linears (clock.go).
 type Clock struct {
 	Gain []GainRow `toml:"gain,omitempty"`
 	// share of the full clock at which linears without pause settle
 	GEMMSteadyRatio Figure `toml:"gemm_steady_ratio,omitempty" dim:"share,optional"`
-
-	// time constant of the power measurement
-	PowerFilter Figure `toml:"power_filter,omitempty" dim:"time,optional"`
-	// time in which an excess of one power limit would lower the clock to 0
-	FrequencySlew Figure `toml:"frequency_slew,omitempty" dim:"time,optional"`
-
-	// Power is given at the full clock, as a share of the power limit. CopyPower is that of copies
-	// within HBM and of everything without a figure.
-	CopyPower Figure `toml:"copy_power,omitempty" dim:"share,optional"`
-	// power of memory-bound kernels: decodes' linears, attention and scores; not set: CopyPower
-	MemoryBoundPower Figure `toml:"memory_bound_power,omitempty" dim:"share,optional"`
+	// time constant with which the clock falls under a chunk and rises in everything else
+	Settling Figure `toml:"settling,omitempty" dim:"time,optional"`
 }
 
 // Stream is a kernel bound by bytes: t = launch + bytes/rate and the terms of the optional figures
@@ -207,8 +197,7 @@ type Stream struct {
 // PSADecode is progressive sparse attention, which reads lists in rounds of one microbatch of
 // blocks.
 type PSADecode struct {
-	Launch  Figure `toml:"launch,omitempty" dim:"time,optional"`
-	PerHead Figure `toml:"per_head,omitempty" dim:"time,optional"` // for each list
+	Launch Figure `toml:"launch,omitempty" dim:"time,optional"`
 	// minimum time of one microbatch of one list
 	Round    Figure `toml:"round,omitempty" dim:"time,optional"`
 	Relaunch Figure `toml:"relaunch,omitempty" dim:"time,optional"` // for each launch but the first
@@ -223,13 +212,11 @@ type Loading struct {
 	// per block
 	MemcpyCall Figure `toml:"memcpy_call" dim:"time"`
 	// per batch of blocks
-	MemcpyBase  Figure `toml:"memcpy_base,omitempty" dim:"time,optional"`
-	FlashLaunch Figure `toml:"flash_launch" dim:"time"`
-	FlashFloor  Figure `toml:"flash_floor,omitempty" dim:"time,optional"`
-	// per block; it shows with small blocks
-	FlashBlock Figure    `toml:"flash_block,omitempty" dim:"time,optional"`
-	Flash      []PoolRow `toml:"flash"`
-	Swap       SwapCost  `toml:"swap,omitempty"`
+	MemcpyBase  Figure    `toml:"memcpy_base,omitempty" dim:"time,optional"`
+	FlashLaunch Figure    `toml:"flash_launch" dim:"time"`
+	FlashFloor  Figure    `toml:"flash_floor,omitempty" dim:"time,optional"`
+	Flash       []PoolRow `toml:"flash"`
+	Swap        SwapCost  `toml:"swap,omitempty"`
 	// LayerDelay is the extra time of a layer during which a gather kernel loads. Contention is the
 	// share of its speed that the kernel loses meanwhile.
 	LayerDelay Figure `toml:"layer_delay,omitempty" dim:"time,optional"`
@@ -248,9 +235,7 @@ type Saving struct {
 	MemcpyBase Figure `toml:"memcpy_base,omitempty" dim:"time,optional"` // per batch of blocks
 	GPULaunch  Figure `toml:"gpu_launch" dim:"time"`
 	GPUFloor   Figure `toml:"gpu_floor,omitempty" dim:"time,optional"`
-	// per block; it shows with small blocks
-	GPUBlock Figure `toml:"gpu_block,omitempty" dim:"time,optional"`
-	GPURate  Figure `toml:"gpu_rate" dim:"rate" by:"d2h"`
+	GPURate    Figure `toml:"gpu_rate" dim:"rate" by:"d2h"`
 	// Contention is the share of compute lost while the GPU scatter kernel runs.
 	Contention Figure `toml:"contention" dim:"share"`
 	FlashCall  Figure `toml:"flash_call" dim:"time"` // the one memcpy into staging

@@ -60,9 +60,7 @@ func (p *KernelCosts) checkTogether() error {
 	pairs := []pair{
 		{"paged_prefill.rows", "ctas", p.Paged.Rows, p.Paged.CTAs},
 		{"paged_prefill.gather_launch", "gather_rate", p.Paged.GatherLaunch, p.Paged.GatherRate},
-		{"clock.gemm_steady_ratio", "power_filter", p.Clock.GEMMSteadyRatio, p.Clock.PowerFilter},
-		{"clock.gemm_steady_ratio", "frequency_slew", p.Clock.GEMMSteadyRatio, p.Clock.FrequencySlew},
-		{"clock.gemm_steady_ratio", "copy_power", p.Clock.GEMMSteadyRatio, p.Clock.CopyPower},
+		{"clock.gemm_steady_ratio", "settling", p.Clock.GEMMSteadyRatio, p.Clock.Settling},
 		{"block_close.rate", "launch", p.BlockClose.Rate, p.BlockClose.Launch},
 		{"psa_decode.rate", "launch", p.PSADecode.Rate, p.PSADecode.Launch},
 		{"psa_decode.rate", "round", p.PSADecode.Rate, p.PSADecode.Round},
@@ -118,10 +116,6 @@ func (p *KernelCosts) checkGain() error {
 	c := &p.Clock
 	if c.GEMMSteadyRatio.Set() != (len(c.Gain) > 0) {
 		return wrong("clock.gain", "want at least one row and clock.gemm_steady_ratio, or neither")
-	}
-	if c.MemoryBoundPower.Set() && !c.GEMMSteadyRatio.Set() {
-		return wrong("clock.gemm_steady_ratio",
-			"want it with clock.memory_bound_power")
 	}
 	return p.checkRows("clock.gain", len(c.Gain),
 		func(i int) (string, int) { return c.Gain[i].Shape, c.Gain[i].Tokens })

@@ -7,15 +7,15 @@ import "math"
 // end in different rounds. The remaining lists have the card to themselves, but each CTA is limited
 // by its own copies:
 //
-//	t = launch + lists per_head + sum over rounds of max(round, bytes/rate)
+//	t = launch + sum over rounds of max(round, bytes/rate)
 //
 // A layer's launches after the first cost `relaunch`. With fewer lists than cluster_lists, clusters
 // of CTAs share each list, and round is multiplied by lists/cluster_lists.
 type psaKernel struct {
-	known                                  bool
-	heads                                  float64
-	launch, relaunch, perHead, round, rate float64
-	clusterLists                           float64
+	known                         bool
+	heads                         float64
+	launch, relaunch, round, rate float64
+	clusterLists                  float64
 }
 
 func newPSAKernel(p *Profile, m *Model) psaKernel {
@@ -24,19 +24,18 @@ func newPSAKernel(p *Profile, m *Model) psaKernel {
 	if !k.known {
 		return k
 	}
-	k.launch, k.relaunch, k.perHead = f.Launch.SI(), f.Relaunch.optional(), f.PerHead.optional()
+	k.launch, k.relaunch = f.Launch.SI(), f.Relaunch.optional()
 	k.round, k.rate = f.Round.SI(), f.Rate.SI()
 	k.clusterLists = f.ClusterLists.optional()
 	return k
 }
 
-// begins returns the time of one launch over the given lists before its first round.
-func (k *psaKernel) begins(lists float64, first bool) float64 {
-	t := k.relaunch
+// begins returns the time of one launch before its first round.
+func (k *psaKernel) begins(first bool) float64 {
 	if first {
-		t = k.launch
+		return k.launch
 	}
-	return t + lists*k.perHead
+	return k.relaunch
 }
 
 // roundOf returns the time of a round with the given lists, including ended ones, and bytes.
@@ -59,7 +58,7 @@ func (p *Profile) PSASeconds(m *Model, requests int, rounds []float64, launches 
 	}
 	lists, t, all := float64(requests)*g.heads, 0.0, 0.0
 	for i := range launches {
-		t += g.begins(lists, i == 0)
+		t += g.begins(i == 0)
 	}
 	for _, bytes := range rounds {
 		t += g.roundOf(lists, bytes)

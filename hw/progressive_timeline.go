@@ -40,7 +40,7 @@ func newProgressive(p *Profile, m *Model, opts *DeviceOptions) progressive {
 // launchSeconds returns the seconds of one launch of the given rounds. Their tokens are per KV
 // head, summed over requests.
 func (g *progressive) launchSeconds(rounds []sim.Round, requests float64, first bool) float64 {
-	tokens, t := 0.0, g.begins(requests*g.heads, first)
+	tokens, t := 0.0, g.begins(first)
 	for _, r := range rounds {
 		tokens += float64(r.Tokens)
 		t += g.roundOf(requests*g.heads, float64(r.Tokens)*g.bytesEach)
@@ -54,7 +54,6 @@ func (d *Device) rounds(w *sim.Work) {
 	var (
 		start        = d.now
 		attention    des.Time       // sum of the launches
-		latency      des.Time       // of the launches, at the present clock
 		done, before = d.now, d.now // end of attention of the last launch, and of the one before
 		loaded       = max(d.now, d.linkFree)
 		slow         = d.duplexSlowdown(w.Rounds)
@@ -90,9 +89,7 @@ func (d *Device) rounds(w *sim.Work) {
 		if r.Loads > 0 {
 			from = max(done, loaded)
 		}
-		t, fixed := d.costs.launchOf(w.Rounds[i:i+n], float64(w.Decodes), launches == 0)
-		slowed := d.slowed(fixed)
-		t, latency = t-fixed+slowed, latency+slowed
+		t := d.costs.launchOf(w.Rounds[i:i+n], float64(w.Decodes), launches == 0)
 		attention += t
 		before, done = done, from+t
 		launches++
@@ -100,9 +97,7 @@ func (d *Device) rounds(w *sim.Work) {
 	}
 	d.linkFree = max(d.linkFree, loaded)
 	stall := done - start - attention - waits
-	began := d.now
 	d.compute(attention, &d.phases.SparseAttention)
-	d.clock.ran += d.now - began - latency
 	d.pass(max(0, stall), &d.phases.LoadStall)
 	d.pass(waits, &d.phases.Host)
 }
@@ -110,8 +105,8 @@ func (d *Device) rounds(w *sim.Work) {
 // awaitLate waits for loads of rounds that no list reached.
 func (d *Device) awaitLate() { d.pass(max(0, d.linkFree-d.now), &d.phases.LoadStall) }
 
-// launchOf returns the time of one launch of progressive attention, and the latency in it.
-func (c *coster) launchOf(rounds []sim.Round, requests float64, first bool) (t, latency des.Time) {
+// launchOf returns the time of one launch of progressive attention.
+func (c *coster) launchOf(rounds []sim.Round, requests float64, first bool) des.Time {
 	g := &c.progressive
 	tokens := 0.0
 	for _, r := range rounds {
@@ -121,12 +116,10 @@ func (c *coster) launchOf(rounds []sim.Round, requests float64, first bool) (t, 
 		c.notes.mark(notePSA, true, 0)
 		s, beyond := c.sparse.of(tokens, requests)
 		c.notes.mark(noteSparse, beyond, tokens*c.sparse.bytesEach)
-		t = nanoseconds(s)
-		return t, max(0, t-nanoseconds(tokens*c.sparse.bytesEach/c.sparse.rate))
+		return nanoseconds(s)
 	}
 	c.notes.mark(noteSparse, g.largest > 0 && tokens*g.bytesEach > g.largest, tokens*g.bytesEach)
-	t = nanoseconds(g.launchSeconds(rounds, requests, first))
-	return t, max(0, t-nanoseconds(tokens*g.bytesEach/g.rate))
+	return nanoseconds(g.launchSeconds(rounds, requests, first))
 }
 
 // duplexSlowdown returns the factor by which overlapping saves slow a layer's loads. Both are

@@ -8,12 +8,12 @@ import (
 // passed is a snapshot of the device state that identical layers without loads and saves advance
 // linearly.
 type passed struct {
-	now, busy, ran, launched des.Time
-	phases                   sim.Phases
+	now, busy, launched des.Time
+	phases              sim.Phases
 }
 
 func (d *Device) passed() passed {
-	return passed{d.now, d.busy, d.clock.ran, d.engine.launched, d.phases}
+	return passed{d.now, d.busy, d.engine.launched, d.phases}
 }
 
 // Repeat implements sim.Repeater. If all layers have one class and neither saves nor the card's
@@ -21,7 +21,7 @@ func (d *Device) passed() passed {
 // nanoseconds, so the sum is exact.
 func (d *Device) Repeat(layer, n int, w *sim.Work) error {
 	steady := d.classes == nil && d.saves.n == 0 && d.pending == 0 && !d.step.Prefix.ByLayer &&
-		(d.clock.full() && len(w.Prefill) == 0 || d.clock.filter == 0)
+		d.clock.standsStill(w)
 	if !steady {
 		for i := range n {
 			if err := d.Compute(layer+i, w); err != nil {
@@ -41,11 +41,11 @@ func (d *Device) Repeat(layer, n int, w *sim.Work) error {
 	return nil
 }
 
-// Next implements sim.Repeater. It applies to a plain model if the card has no clock model, nothing
-// was saved or loaded, and the host planned both steps alike. Then only attention depends on
+// Next implements sim.Repeater. It applies to a plain model if the card's clock does not change,
+// nothing was saved or loaded, and the host planned both steps alike. Then only attention depends on
 // context lengths, and all other times repeat.
 func (d *Device) Next(s *sim.Step, w *sim.Work) (timing sim.Timing, ok bool) {
-	if d.running || d.classes != nil || d.loader != nil || d.saver != nil || d.clock.filter != 0 ||
+	if d.running || d.classes != nil || d.loader != nil || d.saver != nil || !d.clock.standsStill(w) ||
 		d.rested && d.engine.planAhead || len(w.Patterns) > 0 {
 		return timing, false
 	}
@@ -67,7 +67,6 @@ func (d *Device) again(before *passed, n int) {
 	times := des.Time(n)
 	d.now += times * (d.now - before.now)
 	d.busy += times * (d.busy - before.busy)
-	d.clock.ran += times * (d.clock.ran - before.ran)
 	d.engine.launched += times * (d.engine.launched - before.launched)
 	d.phases.Repeat(&before.phases, times)
 	d.layers += n

@@ -99,7 +99,7 @@ func TestNextWaitsForTheHost(t *testing.T) {
 }
 
 // sameClock compares what devices know of their cards' clocks, where these have figures.
-func sameClock(a, b *Device) bool { return a.clock == b.clock || a.clock.filter == 0 }
+func sameClock(a, b *Device) bool { return a.clock == b.clock || a.clock.settling == 0 }
 
 func mustDevice(t *rapid.T, p *Profile, m *Model, opts DeviceOptions) *Device {
 	d, err := NewDevice(p, m, opts)

@@ -18,13 +18,12 @@ const (
 
 // transfer prices one layer's loads or saves of n blocks of b bytes each, B = n b:
 //
-//	t = max(floor, launch + n block + B / rate + copies(n) + min(B, chunk) / fill, B / link)
+//	t = max(floor, launch + B / rate + copies(n) + min(B, chunk) / fill, B / link)
 //
 // Each engine sets some of the terms; the others are 0. rate never exceeds the link's.
 type transfer struct {
 	engine        string
-	launch, block float64 // seconds
-	floor         float64
+	launch, floor float64 // seconds
 	copies        copies
 	chunk, fill   float64 // bytes per chunk of copy and scatter; bytes/s of the faster
 	link, rate    float64 // bytes/s
@@ -116,7 +115,7 @@ func (t *transfer) seconds(n, blockBytes int64) float64 {
 		return 0
 	}
 	bytes := float64(n) * float64(blockBytes)
-	s := t.launch + float64(n)*t.block + bytes/t.rate + t.copies.seconds(n)
+	s := t.launch + bytes/t.rate + t.copies.seconds(n)
 	if t.chunk > 0 {
 		s += math.Min(bytes, t.chunk) / t.fill
 	}
