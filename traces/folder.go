@@ -117,7 +117,8 @@ func (f *folder) next() (sim.Arrival, error) {
 		return a, err
 	}
 	if f.kept == 0 {
-		return sim.Arrival{}, &rows.Error{File: f.path, Problem: "no requests of longbench.datasets in it"}
+		return sim.Arrival{}, &rows.Error{File: f.path,
+			Problem: "no requests of longbench.datasets in it"}
 	}
 	return sim.Arrival{}, io.EOF
 }

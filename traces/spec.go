@@ -85,7 +85,7 @@ type Spec struct {
 	LongBenchSpec `toml:"longbench"`
 }
 
-// SessionSpec says what conversations trace = "sessions" makes up.
+// SessionSpec describes the conversations of trace = "sessions".
 type SessionSpec struct {
 	// number of sessions, each run with all its turns, in place of workload.requests, so that every
 	// server gets the same requests; 0: enough for workload.requests
@@ -100,7 +100,7 @@ type SessionSpec struct {
 	SystemZipf float64 `toml:"system_zipf,omitempty" used:"sessions,system_prompts" range:">= 0, <= 100"`
 }
 
-// LongBenchSpec says which requests come from LongBench, in the built-in mix or in files.
+// LongBenchSpec selects requests of LongBench, in the built-in mix or in files.
 type LongBenchSpec struct {
 	// sets in the built-in mix, or to keep of LongBench files; other formats ignore it
 	Datasets []string `toml:"datasets" used:"longbench"`

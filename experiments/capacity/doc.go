@@ -10,6 +10,6 @@
 // (prices.go, prices.toml). Planner.Purchase finds the number of replicas that each needs for the
 // load (load.go, fleet.go), as long as it can be as cheap as the cheapest found. For the cheapest
 // candidates it finds the spare load and the limiting resources (ceiling.go). The answer
-// (answer.go, write.go) reports which measurements support the prediction (evidence.go, evidence.toml) and how
-// to start vLLM (vllm.go).
+// (answer.go, write.go) reports which measurements support the prediction (evidence.go,
+// evidence.toml) and how to start the engine (serve.go).
 package capacity

@@ -202,7 +202,9 @@ func (p *pageWriter) fields(table, typeName, file string, v any, choices map[str
 // of its fields.
 func (p *pageWriter) part(table, file, typeName string) map[string]string {
 	lead, _, _ := strings.Cut(p.typeComment(file, typeName), ":")
-	lead = strings.TrimPrefix(lead, typeName+" says ")
+	for _, words := range []string{typeName + " ", "says ", "are "} {
+		lead = strings.TrimPrefix(lead, words)
+	}
 	lead = strings.TrimSuffix(strings.ToUpper(lead[:1])+lead[1:], ".")
 	p.printf("\n## [%s]\n\n%s.\n\n", table, lead)
 	p.head(table + ".")

@@ -137,8 +137,8 @@ func TestDoubtsOfValidations(t *testing.T) {
 	}
 	text := printed(t, Validation(r))
 	expectIn(t, text, "The host disturbed 2 of 3 live runs with enough steps to judge: one in 20 of "+
-		"the steps of the same work takes more than 1.2 times their median. Remove these folders and make the runs "+
-		"again on a quiet machine, worst first.", "live/c c 2.35", "live/b b 1.30",
+		"the steps of the same work takes more than 1.2 times their median. Remove these folders and "+
+		"make the runs again on a quiet machine, worst first.", "live/c c 2.35", "live/b b 1.30",
 		"In 2 of 3 runs the host's part of a decode takes 1.50 to 2.00 times what is simulated: hosts "+
 			"of one card differ; `sparseserve calibrate host` fits this one to a live run.")
 	if strings.Index(text, "live/c c") > strings.Index(text, "live/b b 1.30") {

@@ -53,7 +53,7 @@ type Params struct {
 	Estimates `toml:"estimates"`
 }
 
-// Estimates says how far the scores that selections estimate are from the true ones.
+// Estimates are the errors of the scores that selections estimate.
 type Estimates struct {
 	// standard deviation of the true score around the cuboid-mean estimate
 	Error float64 `toml:"cuboid_mean" used:"sparse,drawn,scored,arkvale" range:">= 0, <= 1000"`
