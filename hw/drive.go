@@ -183,15 +183,19 @@ func (d *Device) prefixBusy(within des.Time) des.Time {
 
 // PrefixPrices compares the cost of loading a prefix with the cost of computing it.
 type PrefixPrices struct {
-	links  prefixLinks
-	costs  Costs
-	layers int
-	chunk  int // most tokens that are computed at once
+	links   prefixLinks
+	costs   Costs
+	classes []*coster // of each layer; nil for a plain model
+	layers  int
+	chunk   int // most tokens that are computed at once
 }
 
 // NewPrefixPrices returns the prices of a model on a card, with prefill chunks of chunk tokens.
 func NewPrefixPrices(p *Profile, m *Model, opts PrefixOptions, chunk int) *PrefixPrices {
-	return &PrefixPrices{newPrefixLinks(p, opts), p.Costs(m), m.Layers, chunk}
+	device := &DeviceOptions{}
+	first := newCoster(p, m, device)
+	return &PrefixPrices{newPrefixLinks(p, opts), p.Costs(m), newClasses(p, m, &first, device),
+		m.Layers, chunk}
 }
 
 // Load returns the seconds of a load without contention.
@@ -202,6 +206,13 @@ func (p *PrefixPrices) Compute(from, to int) (seconds float64) {
 	for ; from < to; from += p.chunk {
 		n := min(p.chunk, to-from)
 		w := sim.Work{Tokens: n, Prefill: []sim.Span{{Query: n, Prefix: from}}}
+		for _, c := range p.classes {
+			l := c.layer(&w)
+			seconds += (l.linears + l.prefill + l.index).Seconds()
+		}
+		if p.classes != nil {
+			continue
+		}
 		seconds += float64(p.layers) * (Seconds(p.costs.GEMM, w) + Seconds(p.costs.Elementwise, w) +
 			Seconds(p.costs.PrefillAttention, w))
 	}

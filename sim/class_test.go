@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"context"
+	"reflect"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -22,10 +23,52 @@ func index(m *hw.Model) {
 // does not go with it.
 func window(c *scenario, tokens int) {
 	c.model.Window = hw.Window{WindowTokens: tokens, WindowPattern: "wf"[:min(2, c.model.Layers)]}
-	c.spec.PrefixCache.Mode, c.spec.PrefixCache.DRAMGiB, c.spec.PrefixCache.SSDGiB = sim.PrefixOff, 0,
-		0
-	for i := range c.arrivals {
-		c.arrivals[i].Content = nil
+	c.spec.PrefixCache.DRAMGiB, c.spec.PrefixCache.SSDGiB = 0, 0
+	switch {
+	case !c.spec.CachesPrefixes():
+	case c.model.Layers > 1:
+		c.spec.PrefixCache.Mode = sim.PrefixVLLM
+	default: // a window in every layer
+		c.spec.PrefixCache.Mode = sim.PrefixOff
+		for i := range c.arrivals {
+			c.arrivals[i].Content = nil
+		}
+	}
+}
+
+// Laws 1, 4 and 9 of a prefix cache with windows: blocks are conserved at every event, every token
+// is computed or hit, and runs repeat.
+func TestLawsOfPrefixesWithWindows(t *testing.T) {
+	hits := 0
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawDense(t)
+		c.model.Latent, c.model.Indexer = hw.Latent{}, hw.Indexer{}
+		c.model.Layers = max(2, c.model.Layers)
+		c.spec.PrefixCache.Mode = sim.PrefixVLLM
+		window(c, rapid.IntRange(1, 40).Draw(t, "window"))
+		for i := range c.arrivals {
+			a := &c.arrivals[i]
+			a.Cached, a.Content = 0, drawContent(t, a)
+		}
+		o := c.drive(t, func(o *outcome) error { return o.server.Check() })
+		if left := o.server.Left(); left != (sim.Holdings{}) {
+			t.Fatalf("left behind: %+v\n%v", left, c)
+		}
+		var asked int64
+		for _, r := range o.requests {
+			if hits += r.Hit; r.Rejected == "" {
+				asked += int64(r.Prompt-r.Hit) * int64(c.model.Layers)
+			}
+		}
+		if o.spy.query < asked {
+			t.Fatalf("law 4: %d token-layers prefilled of %d\n%v", o.spy.query, asked, c)
+		}
+		if again := c.drive(t, nil); !reflect.DeepEqual(again.log, o.log) {
+			t.Fatalf("law 9: two runs differ\n%v", c)
+		}
+	})
+	if hits == 0 {
+		t.Error("no request hits")
 	}
 }
 

@@ -34,8 +34,6 @@ type prefixes interface {
 	reread() (tokens int64)
 	// use returns and resets what was used since the last call, with the loads of the ending step.
 	use(*PrefixLoad) PrefixUse
-	// open reports whether hits may depend on the size of the memory.
-	open() bool
 	check() error
 }
 
@@ -51,7 +49,6 @@ func (p declared) await(des.Time)                {}
 func (p declared) read(*request)                 {}
 func (p declared) reread() int64                 { return 0 }
 func (p declared) use(*PrefixLoad) (u PrefixUse) { return u }
-func (p declared) open() bool                    { return false }
 func (p declared) check() error                  { return nil }
 
 func (p declared) arrive(r *request) {
@@ -78,7 +75,6 @@ type cached struct {
 	requests map[*sched.Request]*request
 	schedule func(at des.Time, kind eventKind, n int64)
 
-	content bool             // prompts may share KV
 	looksAt des.Time         // time of the scheduled event for the end of a save
 	landing map[int]*request // requests by ID whose prefix is being loaded
 	used    PrefixUse        // since the last step's record
@@ -102,10 +98,10 @@ type sharing interface {
 func (s *Server) newMemory(blocks int64) (allocator, error) {
 	spec := &s.Spec
 	s.prefixes = declared{&s.Config}
-	if s.Model.WindowLayers > 0 {
-		if spec.CachesPrefixes() || spec.Offload.On || spec.Sparse() {
-			return nil, fmt.Errorf("sim: a model with windows has no prefix cache, offloading or selection")
-		}
+	if s.Model.WindowLayers > 0 && (spec.Offload.On || spec.Sparse()) {
+		return nil, fmt.Errorf("sim: a model with windows has no offloading or selection")
+	}
+	if s.Model.WindowLayers > 0 && !spec.CachesPrefixes() {
 		w := memory.Windows{Layers: int64(s.Model.WindowLayers),
 			Full:   int64(s.Model.Layers - s.Model.WindowLayers),
 			Blocks: int64(s.Geometry.Blocks(s.Model.BoundTokens) + 1)}
@@ -118,7 +114,7 @@ func (s *Server) newMemory(blocks int64) (allocator, error) {
 		return nil, fmt.Errorf("sim: a prefix cache %s", why)
 	}
 	c := &cached{Config: &s.Config, requests: s.requests, schedule: s.schedule,
-		landing: map[int]*request{}, content: spec.PrefixTiers()}
+		landing: map[int]*request{}}
 	s.prefixes = c
 	var lower *memory.Lower
 	if spec.PrefixTiers() {
@@ -147,6 +143,14 @@ func (s *Server) newMemory(blocks int64) (allocator, error) {
 		lower.Worth = s.worth()
 	}
 	size := s.Geometry.BlockTokens
+	if s.Model.WindowLayers > 0 {
+		if lower != nil || spec.PrefixCache.Mode == PrefixTree || s.Model.WindowLayers == s.Model.Layers {
+			return nil, fmt.Errorf("sim: a prefix cache with windows is vLLM's, in HBM, and some layers " +
+				"keep whole contexts")
+		}
+		c.memory = memory.NewWindowPool(blocks, size, spec.Watermark, s.windowLayers())
+		return c.memory, nil
+	}
 	if spec.PrefixCache.Mode == PrefixTree {
 		c.memory = memory.NewRadix(blocks, size, spec.Watermark, lower)
 	} else {
@@ -156,6 +160,30 @@ func (s *Server) newMemory(blocks int64) (allocator, error) {
 		c.memory = pool
 	}
 	return c.memory, nil
+}
+
+// windowLayers describes the layers of a model with windows and a prefix cache.
+func (c *Config) windowLayers() memory.WindowLayers {
+	unit, spec := c.layersOfBlock(), &c.Spec
+	l := memory.WindowLayers{Full: (c.Model.Layers - c.Model.WindowLayers) / unit,
+		Windowed: c.Model.WindowLayers / unit, Tokens: c.Model.BoundTokens, Step: c.Model.MaxContext}
+	if spec.Prefill.Split == "chunked" && sched.AllocatesByChunk(spec.Scheduler) {
+		l.Step = min(l.Step, max(1, min(spec.Prefill.ChunkTokens, spec.MaxTokens)))
+	}
+	return l
+}
+
+// layersOfBlock returns the number of layers whose KV a block of memory holds where some have
+// windows: one, or with a prefix cache as many as divide both kinds of layers.
+func (c *Config) layersOfBlock() int {
+	if !c.Spec.CachesPrefixes() {
+		return 1
+	}
+	a, b := c.Model.WindowLayers, c.Model.Layers-c.Model.WindowLayers
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
 }
 
 // worth returns the test for loads from the tiers: Spec.PrefixLoad and PrefixLoadTokens.
@@ -186,7 +214,6 @@ func (c *Config) prefixHit(cached, prompt int) int {
 
 func (c *cached) arrive(r *request) {
 	a := &r.arrival
-	c.content = c.content || a.Content != nil
 	r.table.Reset(a.Content, a.Prompt, r.Prompt, r.Output, uint64(r.ID))
 	if c.Spec.PrefixTiers() {
 		r.table.Stored(c.prefixHit(a.Cached, r.Prompt))
@@ -232,10 +259,9 @@ func (c *cached) begin(r *request, first bool, l *PrefixLoad) {
 	}
 }
 
-func (c *cached) open() bool             { return c.content }
 func (c *cached) plan(now des.Time)      { c.memory.Plan(now) }
 func (c *cached) read(r *request)        { c.memory.Read(&r.table) }
-func (c *cached) reread() (tokens int64) { return c.memory.Tokens(c.memory.Reread()) }
+func (c *cached) reread() (tokens int64) { return c.memory.Reread() * int64(c.Geometry.BlockTokens) }
 
 func (c *cached) fetch(now des.Time, r *request) {
 	load, token := r.table.Loaded(), c.Geometry.TokenBytes()

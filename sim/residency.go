@@ -98,7 +98,7 @@ func (c *Config) memoryBlock() int64 {
 	block := c.Geometry.BlockBytes
 	switch {
 	case c.Model.WindowLayers > 0:
-		return c.layerOfBlocks()
+		return c.layerOfBlocks() * int64(c.layersOfBlock())
 	case c.Spec.Sparse() && !c.Spec.Offload.On, c.Spec.Hot() && c.Spec.CachesPrefixes():
 		block += c.Geometry.MetaBytes
 	}

@@ -43,17 +43,22 @@ var classRules = []classRule{
 	{key: "prefill.attention", obstacles: "kv_lora_rank window",
 		reason: "patterns need the keys of each head for a whole prompt",
 		when:   ofWhole((*sim.Spec).SparsePrefill)},
-	{key: "prefix_cache.mode", obstacles: "window", reason: "prefixes are kept whole in every layer",
+	{key: "prefix_cache.mode", obstacles: "window",
+		reason: "only vLLM's prefix cache (\"vllm\") is simulated for windows, where some layers keep " +
+			"whole contexts",
 		when: func(m *hw.Model, s *sim.Spec) bool {
-			return m.IsWindowed() && !modelled(m, s) && s.CachesPrefixes()
+			return m.IsWindowed() && s.CachesPrefixes() &&
+				(s.PrefixCache.Mode == sim.PrefixTree || m.WindowLayers() == m.Layers)
 		}},
-	{key: "prefix_cache.load", obstacles: " ",
-		reason: "what a prefix costs to compute is priced for dense models with weights and KV of 2 " +
-			"bytes alone",
+	{key: "prefix_cache.dram_gib", obstacles: "window", reason: belowWindows,
 		when: func(m *hw.Model, s *sim.Spec) bool {
-			return !m.Plain() && s.PrefixTiers() && s.PrefixCache.Load == sim.LoadCheaper
+			return m.IsWindowed() && s.PrefixTiers() && s.PrefixCache.DRAMGiB > 0
 		}},
+	{key: "prefix_cache.ssd_gib", obstacles: "window", reason: belowWindows,
+		when: func(m *hw.Model, s *sim.Spec) bool { return m.IsWindowed() && s.PrefixTiers() }},
 }
+
+const belowWindows = "tiers below HBM keep prefixes whole in every layer"
 
 func indexed(s *sim.Spec) bool { return s.Sparse() && s.Selection.Policy == dsa.IndexerName }
 

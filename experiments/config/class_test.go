@@ -13,13 +13,15 @@ func TestClassesAreRefused(t *testing.T) {
 		{"deepseek-v3.2", "preset = \"vllm-s\"\ntensor_parallel = 8",
 			`selection.on = true: blocks are selected`},
 		{"gpt-oss-20b", "preset = \"sparseserve\"", `selection.on = true: blocks are selected`},
-		{"gpt-oss-20b", "preset = \"vllm-0.15\"\n[prefix_cache]\nmode = \"vllm\"",
-			`:6: prefix_cache.mode = "vllm": prefixes are kept whole in every layer, and gpt-oss-20b ` +
-				`has sliding windows (window)`},
+		{"gpt-oss-20b", "preset = \"vllm-0.15\"\n[prefix_cache]\nmode = \"vllm\"", ""},
+		{"gpt-oss-20b", "preset = \"vllm-0.15\"\n[prefix_cache]\nmode = \"radix\"",
+			`:6: prefix_cache.mode = "radix": only vLLM's prefix cache ("vllm") is simulated for windows`},
+		{"gpt-oss-20b", "preset = \"vllm-0.15\"\n[prefix_cache]\nmode = \"vllm\"\nssd_gib = 9",
+			`:7: prefix_cache.ssd_gib = 9: tiers below HBM keep prefixes whole in every layer, and ` +
+				`gpt-oss-20b has sliding windows (window)`},
 		{"qwen3-30b-a3b", "preset = \"vllm-0.15\"\n[prefix_cache]\nmode = \"vllm\"\ndram_gib = 9", ""},
 		{"qwen3-30b-a3b", "preset = \"vllm-0.15\"\n[prefix_cache]\nmode = \"vllm\"\ndram_gib = 9\n" +
-			"load = \"cheaper\"", `prefix_cache.load = "cheaper": what a prefix costs to compute is ` +
-			`priced for dense models with weights and KV of 2 bytes alone`},
+			"load = \"cheaper\"", ""},
 		{"gemma2-9b", "preset = \"vllm-0.15\"\n[prefill]\nattention = \"a-shape\"",
 			`:6: prefill.attention = "a-shape": patterns need the keys`},
 		{"mixtral-8x7b", "preset = \"vllm-0.15\"\ntensor_parallel = 2", ""},

@@ -50,12 +50,12 @@ func TestSystemsStartAsTheirEngineDoes(t *testing.T) {
 // A prefix cache that the engine has by default and that cannot be simulated is off, with a word;
 // one that the configuration asks for is an error.
 func TestDefaultPrefixCacheGivesWay(t *testing.T) {
-	for _, c := range []struct{ text, note string }{
-		{"model = \"gpt-oss-20b\"\ngpu = \"h100-80gb\"", "it is not simulated for gpt-oss-20b, " +
-			"which has sliding windows"},
-		{"model = \"llama3.1-8b\"\ngpu = \"h100-80gb\"\nprefill.split = \"layer\"",
+	for _, c := range []struct{ mode, text, note string }{
+		{"radix", "model = \"gpt-oss-20b\"\ngpu = \"h100-80gb\"\nsystem.engine = \"sglang-0.5\"",
+			"it is not simulated as a radix tree for gpt-oss-20b, which has sliding windows"},
+		{"vllm", "model = \"llama3.1-8b\"\ngpu = \"h100-80gb\"\nprefill.split = \"layer\"",
 			"it in HBM needs prefills that compute all layers of a token at once"},
-		{"model = \"llama3.1-8b\"\ngpu = \"h100-80gb\"\nworkload.prefix_hit = 0.5", ""},
+		{"vllm", "model = \"llama3.1-8b\"\ngpu = \"h100-80gb\"\nworkload.prefix_hit = 0.5", ""},
 	} {
 		text := c.text + "\nsystem.preset = \"vllm\"\n"
 		cfg, err := Load(testkit.Write(t, "c.toml", text), nil)
@@ -69,7 +69,7 @@ func TestDefaultPrefixCacheGivesWay(t *testing.T) {
 				notes,
 				c.note)
 		}
-		if _, err := Load(testkit.Write(t, "c.toml", text+"prefix_cache.mode = \"vllm\"\n"),
+		if _, err := Load(testkit.Write(t, "c.toml", text+"prefix_cache.mode = \""+c.mode+"\"\n"),
 			nil); err == nil && c.note != "" {
 			t.Errorf("%s: a prefix cache that is asked for is no error", c.text)
 		}

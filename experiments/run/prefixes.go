@@ -78,7 +78,7 @@ func (s *prepared) newDevice() (*hw.Device, error) {
 // crossovers reports the prefix length from which loading is faster than computing.
 func (s *prepared) crossovers() (notes []warn.Warning) {
 	spec := &s.point.System
-	if !spec.PrefixTiers() || !s.model.Plain() {
+	if !spec.PrefixTiers() || !s.model.Plain() && spec.PrefixCache.Load != sim.LoadCheaper {
 		return nil
 	}
 	for _, t := range []struct {

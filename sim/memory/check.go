@@ -12,8 +12,10 @@ import (
 func (p *Pool) Check(tables iter.Seq[*Table]) error {
 	refs := make([]int32, len(p.refs))
 	for t := range tables {
-		for _, b := range t.blocks {
-			refs[b]++
+		for _, blocks := range [][]int32{t.blocks, t.parts.full, t.parts.windowed} {
+			for _, b := range blocks {
+				refs[b]++
+			}
 		}
 	}
 	for _, s := range p.late {

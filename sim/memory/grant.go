@@ -37,6 +37,7 @@ type Table struct {
 	loaded Load     // tokens loaded since the table was last empty
 
 	branch branch // position in a Radix tree
+	parts  parts  // further blocks in a WindowPool
 
 	readers reading
 }
@@ -51,7 +52,8 @@ func (t *Table) Reset(content *prefix.Content, given, prompt, output int, own ui
 	t.blocks, t.full, t.written, t.saving = t.blocks[:0], 0, 0, 0
 	t.match, t.at = t.match[:0], 0
 	t.stored, t.own = 0, own
-	t.branch = branch{keys: t.branch.keys[:0]}
+	t.branch, t.parts = branch{keys: t.branch.keys[:0]},
+		parts{full: t.parts.full[:0], windowed: t.parts.windowed[:0]}
 	common, answer := prompt, prefix.Mix(own, 1)
 	if prompt < given {
 		common = prompt / 2
