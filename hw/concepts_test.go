@@ -96,7 +96,7 @@ func stepsOf(t *testing.T, p *Profile, m *Model, opts DeviceOptions) (times []de
 	for _, n := range []int{1, 6, 40} {
 		tokens := int64(n) * (2048 + 320*int64(n-1))
 		w := sim.Work{Tokens: n, Decodes: n, DecodeTokens: tokens}
-		step(sim.Step{Requests: n, Sampled: n, FreedBlocks: 4096}, w, 0, 0)
+		step(sim.Step{Requests: n, Sampled: n}, w, 0, 0)
 		w.RereadTokens = int64(n-1) * 2000
 		step(sim.Step{Requests: n, Sampled: n}, w, 0, 0)
 		w = sim.Work{Tokens: n, Decodes: n, DecodeTokens: int64(n) * 2048, Sparse: true, Swapped: n,

@@ -14,9 +14,9 @@ func (d *Device) Move(m *kv.Moves) error {
 	if !d.running {
 		return errors.New("hw: Move outside a step")
 	}
-	if min(m.Loads, m.Prefix, m.Evictions, m.Joined, m.Saves, m.BlockBytes) < 0 {
-		return fmt.Errorf("hw: layer %d moves %d and %d loads, %d saves of %d bytes, %d evictions, "+
-			"%d joined", m.Layer, m.Loads, m.Prefix, m.Saves, m.BlockBytes, m.Evictions, m.Joined)
+	if min(m.Loads, m.Prefix, m.Joined, m.Saves, m.BlockBytes) < 0 {
+		return fmt.Errorf("hw: layer %d moves %d and %d loads, %d saves of %d bytes, %d joined", m.Layer,
+			m.Loads, m.Prefix, m.Saves, m.BlockBytes, m.Joined)
 	}
 	if m.Prefix > 0 {
 		if d.loader == nil {

@@ -162,31 +162,3 @@ func TestSampledLoadsAddUp(t *testing.T) {
 	expect(t, "hit ratio", sum.HitRatio, 1-float64(o.spy.loads)/float64(2*5*16))
 	expect(t, "H2D bytes", sum.H2DBytes, o.spy.loads*tinyBlock())
 }
-
-// Layers get the evictions of their step's record, without the slots of new blocks (one per decode
-// and head). This holds with every head, and scaled from the simulated heads.
-func TestLayersAreToldOfEvictions(t *testing.T) {
-	for _, heads := range []string{"full", "sampled"} {
-		all := int64(0)
-		for hbm := int64(20); hbm < 200; hbm += 4 {
-			c := byHand(hbm, sim.Arrival{Prompt: 40, Output: 9}, sim.Arrival{Prompt: 30, Output: 12})
-			c.spec.Offload.On, c.spec.Selection.On, c.spec.Prefill.Split = true, true, "chunked"
-			c.spec.MaxTokens, c.spec.Prefill.ChunkTokens = 40, 40
-			c.spec.Simulation.Heads, c.spec.Simulation.Groups = heads, 2
-			c.model = tiny(4, 2)
-			o := c.drive(t, nil)
-			for i, s := range o.spy.ended {
-				all += s.Gone
-				between := o.steps[i].Evicted - s.Gone
-				if most := int64(o.steps[i].Decodes * c.model.Layers * c.model.KVHeads); between < 0 ||
-					between > most {
-					t.Errorf("%s, %d blocks of HBM, step %d: layers evict %d blocks, its record has %d", heads,
-						hbm, i, s.Gone, o.steps[i].Evicted)
-				}
-			}
-		}
-		if all == 0 {
-			t.Errorf("%s: no layer evicts", heads)
-		}
-	}
-}

@@ -56,9 +56,6 @@ type Step struct {
 	// DRAMBytes is the size of the used part of the host pool. Zero-copy reads slow down as it grows
 	// (TLB reach).
 	DRAMBytes int64
-	// FreedBlocks counts blocks over all layers and KV heads, in HBM or not, that ended or preempted
-	// requests freed since the last step.
-	FreedBlocks int64
 	// Prefix is the prompt KV that the batch loads from below HBM in this step. AwaitSaves makes the
 	// step wait for earlier saves, because it reuses their blocks.
 	Prefix     PrefixLoad

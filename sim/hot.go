@@ -115,10 +115,7 @@ func (b *buffered) prefilled(r *request) error {
 	return nil
 }
 
-func (b *buffered) drop(r *request) int64 {
-	r.filled = 0
-	return 0
-}
+func (b *buffered) drop(r *request) { r.filled = 0 }
 
 func (b *buffered) begin() error {
 	b.swaps = swaps{}

@@ -6,13 +6,14 @@ import (
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
-// A tiered memory limits batches by the HBM that each candidate request needs (sched.Limit). With
-// batch control it uses Algorithm 1's working sets, otherwise the minimum that must be resident for
-// the step to run.
+// hbmLimit limits batches of a tiered memory by the HBM that each candidate request needs
+// (sched.Limit). With batch control it uses Algorithm 1's working sets, otherwise the minimum that
+// must be resident for the step to run.
+type hbmLimit struct{ *tiered }
 
 // Available returns the HBM without metadata, prefill buffers and held blocks. Held blocks are
 // open, waiting to be saved, or part of a running chunked prefill.
-func (t *tiered) Available() int64 {
+func (t hbmLimit) Available() int64 {
 	total, reserved := t.cache.Bytes()
 	return total - reserved - t.cache.Held(nil) - t.cache.Rounding()
 }
@@ -20,7 +21,7 @@ func (t *tiered) Available() int64 {
 // Decode returns a decode's working set without open blocks: the union of the blocks that its last
 // w steps selected, or one step's selection before its first step. Without batch control it returns
 // the bytes that must be in HBM at once.
-func (t *tiered) Decode(sr *sched.Request) int64 {
+func (t hbmLimit) Decode(sr *sched.Request) int64 {
 	context := sr.Context()
 	need := t.selectedAtOnce(context) + t.opens(context)
 	if !t.Spec.Offload.BatchControl {
@@ -56,12 +57,12 @@ func (t *tiered) workingSet(r *request) int64 {
 // Prefill returns the additional HBM of a prefill: all layers of all chunks so far and the blocks
 // granted for the rest, or the buffers of a layer-segmented prefill, which are already reserved
 // while it runs.
-func (t *tiered) Prefill(seg *sched.Segment) int64 {
+func (t hbmLimit) Prefill(seg *sched.Segment) int64 {
 	return t.prefill(seg) + t.prefixSet(seg.Req, t.Spec.Offload.BatchControl)
 }
 
 // prefill is Prefill without the selected prefix blocks.
-func (t *tiered) prefill(seg *sched.Segment) int64 {
+func (t hbmLimit) prefill(seg *sched.Segment) int64 {
 	r := t.requests[seg.Req]
 	meta := t.metaBytes(seg.Req.Target)
 	if r.seq != nil {
@@ -83,7 +84,7 @@ func (t *tiered) prefill(seg *sched.Segment) int64 {
 
 // CanRun implements sched.Limit. Metadata, buffers and unsaved blocks of all requests cannot be
 // evicted.
-func (t *tiered) CanRun(sr *sched.Request, seg *sched.Segment, preempted []*sched.Request) bool {
+func (t hbmLimit) CanRun(sr *sched.Request, seg *sched.Segment, preempted []*sched.Request) bool {
 	total, reserved := t.cache.Bytes()
 	free := total - reserved - t.cache.Rounding()
 	for _, r := range t.requests {
@@ -108,4 +109,4 @@ func (t *tiered) CanRun(sr *sched.Request, seg *sched.Segment, preempted []*sche
 }
 
 // SavesInFlight implements sched.Limit.
-func (t *tiered) SavesInFlight() bool { return len(t.saves) > 0 }
+func (t hbmLimit) SavesInFlight() bool { return len(t.saves) > 0 }

@@ -15,7 +15,7 @@ func (s *Server) evictRequest(r *request) {
 }
 
 func (s *Server) drop(r *request) {
-	s.step.freed += s.memory.drop(r)
+	s.memory.drop(r)
 	r.steps, r.selected, r.prefilled, r.gives = 0, 0, 0, 0
 }
 
@@ -23,9 +23,7 @@ func (s *Server) drop(r *request) {
 func (s *Server) prepareStep(now des.Time) error {
 	st, b := &s.step, s.step.batch
 	st.decodes, st.prefills, st.totals = st.decodes[:0], st.prefills[:0], totals{}
-	st.meta = Step{Index: s.steps, Start: now, Requests: len(b.Decodes) + len(b.Prefills),
-		FreedBlocks: st.freed}
-	st.freed = 0
+	st.meta = Step{Index: s.steps, Start: now, Requests: len(b.Decodes) + len(b.Prefills)}
 	st.rec = StepRecord{Index: s.steps, Replica: s.replica, Start: now, Decodes: len(b.Decodes),
 		Prefills: len(b.Prefills), Waiting: s.sched.Waiting()}
 	for i := range b.Prefills {

@@ -26,8 +26,8 @@ type residency interface {
 	end(now des.Time)
 	// prefilled passes the KV of a completed prefill on to decodes.
 	prefilled(*request) error
-	// drop frees the KV of a preempted or ended request and returns its blocks in all groups.
-	drop(*request) (blocks int64)
+	// drop frees the KV of a preempted or ended request.
+	drop(*request)
 	// saved marks the saves of all steps up to the given one as done. drain asks the device for saves
 	// that no step has reported.
 	saved(step int64) error
@@ -83,7 +83,7 @@ func (s *Server) newResidency() (sched.Limit, error) {
 		}
 		t.port = s.newPath(t.cache)
 		s.memory, s.path = t, t.port
-		return t, nil
+		return hbmLimit{t}, nil
 	default:
 		m.port = s.newPath(nil)
 		s.memory = &m
@@ -127,7 +127,7 @@ func (m *resident) open(int)                    {}
 func (m *resident) move(int) error              { return nil }
 func (m *resident) end(des.Time)                {}
 func (m *resident) prefilled(*request) error    { return nil }
-func (m *resident) drop(*request) int64         { return 0 }
+func (m *resident) drop(*request)               {}
 func (m *resident) saved(int64) error           { return nil }
 func (m *resident) drain(des.Time) error        { return nil }
 func (m *resident) uniform() bool               { return !m.Spec.Sparse() }

@@ -29,7 +29,7 @@ type spy struct {
 	loads, saves int64 // blocks, over the run
 	floor        func(*sim.Work) float64
 	least        float64 // seconds that the running step takes at the card's peaks
-	loaded, gone int64   // blocks of the running step, and evictions
+	loaded       int64   // blocks of the running step
 	ended        []stepTotals
 	// loads and saves of cached prefixes; fetched includes the loads within steps
 	fetched, kept []carried
@@ -46,7 +46,6 @@ type carried struct {
 type stepTotals struct {
 	sim.Step
 	Loads  int64
-	Gone   int64 // evictions
 	Saves  int64 // over the run so far
 	Least  float64
 	Timing sim.Timing
@@ -59,7 +58,7 @@ func (d *spy) Begin(s *sim.Step) error {
 			return err
 		}
 	}
-	d.step, d.layer, d.loaded, d.gone, d.least = *s, -1, 0, 0, 0
+	d.step, d.layer, d.loaded, d.least = *s, -1, 0, 0
 	d.note("begin", s.Requests, s.Sampled, s.DRAMBytes)
 	d.fetched = append(d.fetched, carried{at: s.Start, bytes: s.Prefix.Bytes, ssd: s.Prefix.SSD})
 	d.own = len(d.fetched) - 1
@@ -72,7 +71,6 @@ func (d *spy) Move(m *kv.Moves) error {
 	}
 	d.loads += m.Loads
 	d.loaded += m.Loads
-	d.gone += m.Evictions
 	d.saves += m.Saves
 	d.note("move", *m)
 	return d.Device.Move(m)
@@ -108,7 +106,7 @@ func (d *spy) Finish() (sim.Timing, error) {
 	if d.timeless {
 		timing.SavesDone = timing.Elapsed
 	}
-	ended := stepTotals{Step: d.step, Loads: d.loaded, Gone: d.gone, Saves: d.saves, Least: d.least,
+	ended := stepTotals{Step: d.step, Loads: d.loaded, Saves: d.saves, Least: d.least,
 		Timing: timing}
 	if d.asked != nil {
 		ended.Asked = d.asked.Sum64()

@@ -19,7 +19,6 @@ type stepState struct {
 	moves    kv.Moves
 	rec      StepRecord
 	totals
-	freed  int64        // blocks freed since the previous step, whole model
 	drafts Work         // work of a draft pass
 	seqs   []*kv.Seq    // of requests that access the cache
 	sel    kv.Selection // scratch

@@ -28,7 +28,6 @@ type tiered struct {
 type layerMoves struct {
 	runs, ran     int   // layers that the step runs, and layers run so far
 	loaded, begun share // blocks loaded by selections, and for prefixes of chunked prefills that begin
-	evictions     share
 	joined        share // blocks that share the slots of other requests
 	before        kv.Stats
 	resumed       int64 // the cache's Resumed count before the layer's prefills write
@@ -73,13 +72,11 @@ func (t *tiered) sampled(m *Metrics) {
 	}
 }
 
-func (t *tiered) drop(r *request) (blocks int64) {
+func (t *tiered) drop(r *request) {
 	if r.seq != nil {
-		blocks = int64(r.seq.Blocks()) * int64(t.Geometry.Groups())
 		t.cache.Free(r.seq)
 	}
 	r.seq, r.pinned, r.buffers = nil, false, 0
-	return blocks
 }
 
 func (t *tiered) begin() error {
@@ -221,7 +218,7 @@ func (t *tiered) loadLayer(layer int) (err error) {
 	m, before := &t.st.moves, t.cache.Stats()
 	m.Loads, err = t.access(t.cache.Layers()[layer])
 	after := t.cache.Stats()
-	m.Evictions, m.Joined = after.Evicted-before.Evicted, after.Joined-before.Joined
+	m.Joined = after.Joined - before.Joined
 	if t.adopts() {
 		m.Prefix = after.Resumed - t.resumed
 		m.Loads -= m.Prefix
@@ -234,7 +231,6 @@ func (t *tiered) loadLayer(layer int) (err error) {
 func (t *tiered) loadShare() error {
 	if t.ran == 0 {
 		var sum, joined int64
-		evicted := t.cache.Stats().Evicted
 		t.byRound = t.byRound[:0]
 		for _, l := range t.cache.Layers() {
 			t.writePrefills(l)
@@ -248,7 +244,6 @@ func (t *tiered) loadShare() error {
 		}
 		after := t.cache.Stats()
 		t.loaded.all = t.cache.Scale(sum)
-		t.evictions.all = t.cache.Scale(after.Evicted - evicted)
 		t.joined.all = t.cache.Scale(joined)
 		if t.adopts() {
 			t.begun.all = t.cache.Scale(after.Resumed - t.before.Resumed)
@@ -258,7 +253,7 @@ func (t *tiered) loadShare() error {
 	t.ran++
 	m := &t.st.moves
 	m.Loads, m.Prefix = t.loaded.next(t.ran, t.runs), t.begun.next(t.ran, t.runs)
-	m.Evictions, m.Joined = t.evictions.next(t.ran, t.runs), t.joined.next(t.ran, t.runs)
+	m.Joined = t.joined.next(t.ran, t.runs)
 	return nil
 }
 

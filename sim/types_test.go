@@ -19,7 +19,7 @@ const (
 
 var (
 	largeTypes = map[string]int{"sim.Config": 24, "sim.StepRecord": 24}
-	manyOf     = map[string]int{"sim.Server": 57, "sim.tiered": 46, "sim/kv.Cache": 86}
+	manyOf     = map[string]int{"sim.Server": 56, "sim/kv.Cache": 86}
 )
 
 func TestTypesAreSmall(t *testing.T) {

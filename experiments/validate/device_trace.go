@@ -26,14 +26,12 @@ type storedStep struct {
 	Sampled  int      `json:"sampled"`
 	DRAM     int64    `json:"dram"`
 	Block    int64    `json:"block,omitempty"` // bytes of a block
-	Freed    int64    `json:"freed_blocks,omitempty"`
 	// Phases is empty for a step that the device did not split.
 	Phases *sim.Phases  `json:"phases,omitempty"`
 	Works  []storedWork `json:"works"`
 	// Layers has one row per layer: layer, index in Works, scored (0 or 1), moved (0, 1, or with
-	// landing 3), loads, saves. If blocks are loaded one by one, places and span follow. Evictions
-	// come last; old runs do not record them. Loads of roundLoads stand for the sum over the rounds
-	// of the work.
+	// landing 3), loads, saves. Old runs have up to three more numbers, which are not read. Loads of
+	// roundLoads stand for the sum over the rounds of the work.
 	Layers [][]int64 `json:"layers"`
 	// Prefix is Moves.Prefix per layer; empty if the step loads no prefix. Old runs do not record it.
 	Prefix []int64 `json:"prefix,omitempty"`
@@ -86,7 +84,7 @@ func marshalCalls(steps []live.RecordedStep) ([]byte, error) {
 		s := &steps[i]
 		line := storedStep{
 			Index: s.Step.Index, Start: s.Step.Start, Elapsed: s.Timing.Elapsed, Requests: s.Step.Requests,
-			Sampled: s.Step.Sampled, DRAM: s.Step.DRAMBytes, Freed: s.Step.FreedBlocks,
+			Sampled: s.Step.Sampled, DRAM: s.Step.DRAMBytes,
 		}
 		if s.Timing.Phases != (sim.Phases{Unsplit: s.Timing.Elapsed}) {
 			line.Phases = &s.Timing.Phases
@@ -117,9 +115,6 @@ func marshalCalls(steps []live.RecordedStep) ([]byte, error) {
 			if _, loads := line.Works[l.Work].inRounds(); loads > 0 && loads == l.Moves.Loads {
 				stored[4] = roundLoads
 			}
-			if l.Moves.Evictions > 0 {
-				stored = append(stored, l.Moves.Evictions)
-			}
 			line.Layers = append(line.Layers, stored)
 			line.Prefix = append(line.Prefix, l.Moves.Prefix)
 			line.Joined = append(line.Joined, l.Moves.Joined)
@@ -145,7 +140,7 @@ func unmarshalCalls(text []byte) ([]live.RecordedStep, error) {
 		}
 		s := live.RecordedStep{
 			Step: sim.Step{Index: line.Index, Start: line.Start, Requests: line.Requests,
-				Sampled: line.Sampled, DRAMBytes: line.DRAM, FreedBlocks: line.Freed},
+				Sampled: line.Sampled, DRAMBytes: line.DRAM},
 			Timing: sim.Timing{Elapsed: line.Elapsed, Phases: sim.Phases{Unsplit: line.Elapsed}},
 		}
 		if line.Phases != nil {
@@ -194,9 +189,6 @@ func unmarshalCalls(text []byte) ([]live.RecordedStep, error) {
 			}
 			if len(line.Joined) > 0 {
 				m.Joined = line.Joined[i]
-			}
-			if len(l)%2 != 0 { // two more belong to earlier builds and are not read
-				m.Evictions = l[len(l)-1]
 			}
 			s.Layers = append(s.Layers, live.RecordedLayer{Layer: int(l[0]), Work: int(l[1]),
 				Scored: l[2] != 0, Moved: l[3]&1 != 0, Moves: m})

@@ -62,13 +62,11 @@ func TestShadowPricesTheSameSteps(t *testing.T) {
 		if len(times) < 100 {
 			t.Fatalf("%s: only %d steps", p.Name, len(times))
 		}
-		stalls, evictions := sim.Phases{}, int64(0)
+		stalls := sim.Phases{}
 		for i := range times {
 			for j := range steps[i].Layers {
 				got, want := &steps[i].Layers[j], &shadow.Steps[i].Layers[j]
-				evictions += got.Moves.Evictions
-				if got.Moves.SavesInFlight != want.Moves.SavesInFlight || got.Moved != want.Moved ||
-					got.Moves.Evictions != want.Moves.Evictions {
+				if got.Moves.SavesInFlight != want.Moves.SavesInFlight || got.Moved != want.Moved {
 					t.Fatalf("%s, step %d: %+v, want %+v", p.Name, i, *got, *want)
 				}
 			}
@@ -76,16 +74,10 @@ func TestShadowPricesTheSameSteps(t *testing.T) {
 				times[i].Phases != want.Phases {
 				t.Fatalf("%s, step %d: %+v, want %+v", p.Name, i, times[i], *want)
 			}
-			if got, want := &steps[i].Step, &shadow.Steps[i].Step; got.FreedBlocks != want.FreedBlocks {
-				t.Fatalf("%s, step %d: %+v, want %+v", p.Name, i, *got, *want)
-			}
 			stalls.Add(&times[i].Phases)
 		}
 		if p.System.Offload.On && (stalls.LoadStall == 0 || stalls.SaveStall == 0) {
 			t.Errorf("%s: loads or saves never show: %+v", p.Name, stalls)
-		}
-		if p.System.Offload.On && evictions == 0 {
-			t.Errorf("%s: nothing is evicted", p.Name)
 		}
 		// A model that is slower has a clock of its own.
 		slow := *gpu

@@ -34,8 +34,6 @@ type Moves struct {
 	// layer, and digests. They are known before the step, so they can be loaded while the previous
 	// layer computes.
 	Prefix int64
-	// Evictions is the blocks evicted for this layer's loads, prefixes and prefill writes.
-	Evictions int64
 	// Joined is the missed blocks that other requests have in HBM. They use these slots without a
 	// load. Blocks that prefill chunks joined before (Write) are not counted.
 	Joined int64
