@@ -43,5 +43,5 @@ func ExampleDevice() {
 	}
 	t, err := hw.DecodeIteration(profile, &model, 32768, 1)
 	fmt.Printf("a decode step of one request at 32,768 tokens: %.1f ms, %v\n", 1e3*t.Seconds(), err)
-	// Output: a decode step of one request at 32,768 tokens: 8.6 ms, <nil>
+	// Output: a decode step of one request at 32,768 tokens: 9.0 ms, <nil>
 }

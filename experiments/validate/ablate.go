@@ -95,28 +95,18 @@ func Ablate(cards []AblationCard) (*Ablation, error) {
 	return a, nil
 }
 
-// askedRuns reads the live runs of a result folder whose steps were kept.
+// askedRuns reads the calls of the live runs of a result folder.
 func askedRuns(dir string) ([]askedRun, error) {
 	index, err := readIndex(dir)
 	if err != nil {
 		return nil, err
 	}
-	var kept []validationRun
-	for _, r := range index.Runs {
-		if r.Steps != "" {
-			kept = append(kept, r)
-		}
-	}
-	if len(kept) == 0 {
-		return nil, fmt.Errorf("%s: no run was kept with what its steps asked of the device (%s), which "+
-			"parts are priced from", dir, callsFile)
-	}
-	runs := make([]askedRun, len(kept))
+	runs := make([]askedRun, len(index.Runs))
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range runs {
 		g.Go(func() (err error) {
-			runs[i], err = askedIn(filepath.Join(dir, filepath.FromSlash(kept[i].Live)))
+			runs[i], err = askedIn(filepath.Join(dir, filepath.FromSlash(index.Runs[i].Live)))
 			return err
 		})
 	}

@@ -16,11 +16,11 @@ import (
 // Live runs whose steps take what a host of known figures takes give these figures.
 func TestFitHostFindsTheHost(t *testing.T) {
 	t.Chdir(filepath.Join("..", "..")) // runs name their engine from there
-	kept, err := keptCalls(filepath.Join("experiments", "validation", "longbench-h100"))
+	kept, err := keptCalls(filepath.Join("experiments", "validation", "longbench-h200"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := hw.Load("h100-80gb", "sparseserve-live", nil)
+	p, err := hw.Load("h200", "sparseserve-live", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -16,7 +15,6 @@ import (
 func (v *Validation) index(lives, simulated []string) error {
 	index := validationRuns{Name: v.Sweep.Name}
 	var devices []string
-	without := 0 // runs whose steps are not kept
 	for i := range v.points {
 		p := &v.points[i]
 		sum, err := run.ReadSummary(lives[i])
@@ -32,14 +30,9 @@ func (v *Validation) index(lives, simulated []string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", lives[i], err)
 		}
-		steps := ""
-		if files.HasResult(filepath.Join(lives[i], callsFile)) {
-			steps = filepath.Join(v.Dir, stepsFolder, v.folder(&p.Point)+".csv.gz")
-			if err := price(&p.Point, lives[i], steps); err != nil {
-				return err
-			}
-		} else {
-			without++
+		steps := filepath.Join(v.Dir, stepsFolder, v.folder(&p.Point)+".csv.gz")
+		if err := price(&p.Point, lives[i], steps); err != nil {
+			return err
 		}
 		row := validationRun{Run: p.Label, System: p.System.Name, Model: p.Model, GPU: p.GPU,
 			Rate: p.Workload.Rate, Clients: p.Workload.Concurrency, Seed: p.Seed,
@@ -49,9 +42,6 @@ func (v *Validation) index(lives, simulated []string) error {
 			from string
 			into *string
 		}{{lives[i], &row.Live}, {simulated[i], &row.Simulated}, {steps, &row.Steps}} {
-			if path.from == "" { // steps that were not kept
-				continue
-			}
 			rel, err := filepath.Rel(v.Dir, path.from)
 			if err != nil {
 				return err
@@ -70,10 +60,6 @@ func (v *Validation) index(lives, simulated []string) error {
 	}
 	if len(index.Runs) == 0 {
 		return fmt.Errorf("%s: no live run served a request: %s", v.Dir, strings.Join(v.notes, "; "))
-	}
-	if without > 0 {
-		v.notes = append(v.notes, fmt.Sprintf("steps are not compared of %d of %d runs, which were kept "+
-			"without %s", without, len(index.Runs), callsFile))
 	}
 	index.Device = strings.Join(devices, ", ")
 	return run.WriteJSON(filepath.Join(v.Dir, validationIndex), &index)

@@ -135,7 +135,7 @@ func TestRunsThatServedNothingAreLeftOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(report.Runs) != served || len(notes) != 5-served ||
-			!strings.HasPrefix(notes[0], "sparseserve-4-s1 is left out: no request of it was served") {
+			!strings.HasPrefix(notes[0], "sparseserve-4-s1 is left out: its live run served no request") {
 			t.Errorf("%s GiB: %d runs compared, notes %q", gib, len(report.Runs), notes)
 		}
 	}
@@ -145,8 +145,8 @@ func TestRunsThatServedNothingAreLeftOut(t *testing.T) {
 func TestKeptLiveRunsAreWhole(t *testing.T) {
 	t.Parallel()
 	manifests, err := filepath.Glob(filepath.Join("..", "validation", "*", "live", "*", manifestFile))
-	if err != nil || len(manifests) < 70 {
-		t.Fatalf("%d kept runs, want 70 and more; %v", len(manifests), err)
+	if err != nil || len(manifests) < 50 {
+		t.Fatalf("%d kept runs, want 50 and more; %v", len(manifests), err)
 	}
 	for _, path := range manifests {
 		if err := whole(filepath.Dir(path)); err != nil {

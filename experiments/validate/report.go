@@ -141,11 +141,8 @@ func (v *validationRun) read(dir string) (r ValidatedRun, err error) {
 	return r, nil
 }
 
-// pricedSteps reads a run's steps and checks their number; nil if they were not kept.
+// pricedSteps reads a run's steps and checks their number.
 func (v *validationRun) pricedSteps(dir string, of int64) ([]Step, error) {
-	if v.Steps == "" {
-		return nil, nil
-	}
 	path := filepath.Join(dir, filepath.FromSlash(v.Steps))
 	text, err := files.ReadResult(path)
 	if err != nil {

@@ -35,8 +35,6 @@ type LiveRunner interface {
 //	runs.json        which runs are compared
 //	validate.json    every figure, live and simulated, as in validate.csv
 //
-// Steps of a live run are compared only if calls.json.gz is in its folder.
-//
 // A finished run is reused as long as its configuration, profile and program, and the device of a
 // live run, stay the same.
 type Validation struct {

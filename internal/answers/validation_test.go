@@ -165,11 +165,11 @@ func TestNumbersOfAblations(t *testing.T) {
 func TestValidationOfAFolder(t *testing.T) {
 	const file = "vllm-s-2-s1_model=llama3-8b_output_scale=1.5"
 	dir := t.TempDir()
-	kept := filepath.Join("..", "..", "experiments", "validation", "longbench-h100", "live", file)
+	kept := filepath.Join("..", "..", "experiments", "validation", "longbench-h200", "live", file)
 	if err := os.CopyFS(filepath.Join(dir, "live", file), os.DirFS(kept)); err != nil {
 		t.Fatal(err)
 	}
-	question := folder(t, map[string]string{"one.toml": `gpu = "h100-80gb"
+	question := folder(t, map[string]string{"one.toml": `gpu = "h200"
 [workload]
 requests = 32
 [system]

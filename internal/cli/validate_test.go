@@ -55,31 +55,6 @@ func TestValidateTiny(t *testing.T) {
 	}
 }
 
-// Kept runs without what their steps asked are validated by their requests. The command reports
-// that their steps are not compared.
-func TestValidateWithoutSteps(t *testing.T) {
-	t.Parallel()
-	experiments := filepath.Join("..", "..", "experiments")
-	dir := t.TempDir()
-	kept := os.DirFS(filepath.Join(experiments, "validation", "sessions-h200"))
-	if err := os.CopyFS(dir, kept); err != nil {
-		t.Fatal(err)
-	}
-	status, text, errs := runHere(t.Context(), run.NewSimulator().Run, "validate", "reuse",
-		filepath.Join(experiments, "validate-prefix.toml"), "--out", dir)
-	if status != 0 || !strings.Contains(errs, "steps are not compared of 8 of 8 runs, which were "+
-		"kept without calls.json.gz") || strings.Contains(text, "stood still") {
-		t.Errorf("status %d, stderr %q:\n%s", status, errs, text)
-	}
-	if all, err := filepath.Glob(filepath.Join(dir, "*.png")); len(all) != 1 || err != nil {
-		t.Errorf("pictures %v, want one of all runs (%v)", all, err)
-	}
-	if _, _, errs := runHere(t.Context(), nil, "validate", "ablate", dir); !strings.Contains(errs,
-		"no run was kept with what its steps asked") {
-		t.Errorf("ablated without steps: %s", errs)
-	}
-}
-
 func TestValidateErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "v.toml", "gpu = \"h200\"\n[workload]\nrate = 1\n")
