@@ -110,7 +110,7 @@ func TestPurchaseDocument(t *testing.T) {
 		"Buy 2 replicas of vllm-0.15 gpu=h100-80gb tensor_parallel=1: 2 GPUs of h100-80gb, $7.70 an",
 		`price: $3.85 a GPU and hour: "mid" of built-in prices; nebius, HGX H100, 2026-09-25, https`,
 		"price range: $5.20 an hour at the lowest price there (openrelay), $24.58 at the highest (azure)",
-		"tokens: $0.053 a million input tokens, $1.07 output, $0.051 of both",
+		"tokens: the whole cost is $0.053 a million input tokens, $1.07 output, $0.051 of both",
 		"margin: holds 20 % more load with 1 replica down: P99 TBT <= 0.1275 s: 71 % used",
 		"5.4 % and 0.0192 s error of such predictions, measured",
 		"15 % error is assumed: nothing of the kind was measured",

@@ -48,7 +48,7 @@ func choiceLines(a *capacity.Purchase) []string {
 			capacity.USD(low.USDPerHour), low.Price.Provider, capacity.USD(high.USDPerHour),
 			high.Price.Provider)
 	}
-	add("tokens: %s a million input tokens, %s output, %s of both, each with the whole cost",
+	add("tokens: the whole cost is %s a million input tokens, %s output, %s of both together",
 		capacity.USD(c.USDPerMInput), capacity.USD(c.USDPerMOutput), capacity.USD(c.USDPerMTotal))
 	lines = append(lines, marginLines(a)...)
 	if c.Largest != nil && c.Headroom != nil {
