@@ -12,9 +12,9 @@ import (
 //	prefill  t = launch + search + pairs (2 I d / R8 + 8 / rate)
 //
 // with n tokens of all contexts, q queries of a request, or pairs of query and key, I heads of size
-// d, key the bytes of a token's key, and a float32 score that is written and read. No such kernel was measured. launch,
-// search and rate are the figures of block scoring. R8 is the FP8 peak times the efficiency of
-// prefill attention in FP16.
+// d, key the bytes of a token's key, and a float32 score that is written and read. No such kernel
+// was measured. launch, search and rate are the figures of block scoring. R8 is the FP8 peak times
+// the efficiency of prefill attention in FP16.
 type indexer struct {
 	peak         peak // of FP8
 	launch, rate float64

@@ -101,7 +101,7 @@ func TestDetailRefusesLayersThatDoNotFit(t *testing.T) {
 	var layer, slots, reserved, needed int
 	_, text, _ := strings.Cut(err.Error(), "kv: ")
 	if _, bad := fmt.Sscanf(text, "layer %d attends to more blocks than HBM holds at once: %d "+
-		"slots, %d of them reserved for metadata and prefill buffers, %d needed", &layer, &slots,
+		"slots, %d reserved for metadata and prefill buffers, %d needed", &layer, &slots,
 		&reserved, &needed); bad != nil || needed <= slots-reserved {
 		t.Errorf("%v (%v)", err, bad)
 	}

@@ -259,9 +259,12 @@ func (c *cached) begin(r *request, first bool, l *PrefixLoad) {
 	}
 }
 
-func (c *cached) plan(now des.Time)      { c.memory.Plan(now) }
-func (c *cached) read(r *request)        { c.memory.Read(&r.table) }
-func (c *cached) reread() (tokens int64) { return c.memory.Reread() * int64(c.Geometry.BlockTokens) }
+func (c *cached) plan(now des.Time) { c.memory.Plan(now) }
+func (c *cached) read(r *request)   { c.memory.Read(&r.table) }
+
+func (c *cached) reread() (tokens int64) {
+	return c.memory.Reread() * int64(c.Geometry.BlockTokens)
+}
 
 func (c *cached) fetch(now des.Time, r *request) {
 	load, token := r.table.Loaded(), c.Geometry.TokenBytes()

@@ -3,11 +3,11 @@ package memory
 import "github.com/sparseserve/sparseserve/sim/prefix"
 
 // WindowPool is a Pool for models some of whose layers keep only a window of tokens, as vLLM's
-// hybrid KV cache manager. Its blocks hold BlockTokens tokens in as many layers as divide both kinds
-// of layers. BlockTokens tokens of a request take several blocks: some of layers with the whole
-// context, and, as long as they are in the window, some of layers with a window. Blocks that leave
-// the window are freed with their content. A hit needs all blocks of the layers with the whole
-// context, and those of the last window of the others.
+// hybrid KV cache manager. The number of layers of a block divides the layers of both kinds, so
+// BlockTokens tokens of a request take several blocks: some of layers with the whole context, and,
+// as long as they are in the window, some of layers with a window. Blocks that leave the window are
+// freed with their content. A hit needs all blocks of the layers with the whole context, and the
+// last window of the others.
 type WindowPool struct {
 	*Pool
 	layers WindowLayers
@@ -112,13 +112,15 @@ func (p *WindowPool) Match(g *Grant, target int) int {
 	return t.parts.hit * p.blockTokens
 }
 
-// Admit grants blocks for the given tokens if the watermark stays free. Grow may use the last block.
-// The planned step computes the first now tokens.
+// Admit grants blocks for the given tokens if the watermark stays free. Grow may use the last
+// block. The planned step computes the first now tokens.
 func (p *WindowPool) Admit(g *Grant, tokens, now int) bool {
 	return p.grant(g.Table, tokens, now, p.watermark)
 }
 
-func (p *WindowPool) Grow(g *Grant, tokens, now int) bool { return p.grant(g.Table, tokens, now, 0) }
+func (p *WindowPool) Grow(g *Grant, tokens, now int) bool {
+	return p.grant(g.Table, tokens, now, 0)
+}
 
 // Room reports whether the queue has enough blocks to extend a grant to the given tokens.
 func (p *WindowPool) Room(g *Grant, tokens int) bool {
@@ -166,8 +168,8 @@ func (p *WindowPool) grant(t *Table, tokens, now, keep int) bool {
 	return true
 }
 
-// slide frees the blocks that no token from the next one on attends to. The end of a text is evicted
-// first.
+// slide frees the blocks that no token from the next one on attends to. The end of a text is
+// evicted first.
 func (p *WindowPool) slide(t *Table) {
 	h, l := &t.parts, &p.layers
 	gone := min(max(h.from, (h.computed-l.Tokens+1)/p.blockTokens), len(t.blocks))
