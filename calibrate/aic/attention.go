@@ -1,9 +1,6 @@
 package aic
 
 import (
-	"fmt"
-	"math"
-
 	"github.com/sparseserve/sparseserve/hw"
 )
 
@@ -113,43 +110,15 @@ func (im *importer) attentionGrids(operation string, g hw.Grid,
 			continue
 		}
 		if g.Kernel == hw.GridDecode {
-			im.fromHBM(&g, times)
+			im.fromHBM(&g, times, func(at hw.Sizes) float64 {
+				return at[0] * at[1] * 2 * headDim * hw.WeightBytes(g.Type) // keys and values
+			})
 		}
 		if err := im.grid(g, times, rows[0].common, kernelsOf(rows)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// fromHBM replaces times of decode attention that are too short for HBM. The benchmark loop finds
-// its KV in L2; a server's L2 holds the KV of other layers. The replacement is the table's shortest
-// time plus the KV bytes at the highest rate of large sizes. A replaced time that is not a point of
-// the grid is dropped and judges nothing.
-func (im *importer) fromHBM(g *hw.Grid, times map[hw.Sizes]float64) {
-	bytes := func(at hw.Sizes) float64 {
-		return at[0] * at[1] * 2 * headDim * hw.WeightBytes(g.Type) // keys and values
-	}
-	launch, rate, cached := math.Inf(1), 0.0, 0 // rate: bytes per ms
-	l2 := im.card.GPU.L2Size.SI()
-	for at, t := range times {
-		if launch = min(launch, t); bytes(at) > 4*l2 {
-			rate = max(rate, bytes(at)/t)
-		}
-	}
-	for at, t := range times {
-		if rate == 0 || bytes(at) > 2*l2 || t >= 0.95*(launch+bytes(at)/rate) {
-			continue
-		}
-		cached++
-		if _, on := place(g, at); on {
-			times[at] = launch + bytes(at)/rate
-		} else {
-			delete(times, at)
-		}
-	}
-	im.notes = append(im.notes, fmt.Sprintf("decode attention to KV of %s: HBM's rate replaces %d "+
-		"times measured in the L2", g.Type, cached))
 }
 
 // Sizes of the prefill attention grid. Prompts of one length form a batch of at most 131,072

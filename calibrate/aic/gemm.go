@@ -27,7 +27,7 @@ var gemmTypes = map[string]string{"bfloat16": "bf16", "fp8": "fp8", "fp8_block":
 // time jumps when a GEMM needs another tile of tokens.
 var (
 	gemmTokens = []int64{1, 4, 8, 16, 17, 32, 48, 64, 65, 96, 128, 129, 160, 192, 256, 257, 384,
-		512, 768, 1024, 1280, 1536, 2048, 3072, 4096, 8192, 16384, 32768}
+		512, 513, 768, 1024, 1025, 1280, 1536, 2048, 3072, 4096, 8192, 16384, 32768}
 	gemmSides = []int64{128, 512, 2048, 4096, 8192, 16384, 65536}
 )
 
@@ -79,19 +79,20 @@ func (im *importer) gemmGrid(kind string, rows []row[gemmColumns]) error {
 			times[at] = r.Latency
 		}
 	}
+	g := hw.Grid{Kernel: hw.GridGEMM, Type: kind, Axes: []hw.Axis{
+		axis("tokens", gemmTokens), axis("columns", gemmSides), axis("rows", gemmSides)}}
 	if kind == "fp8_block" {
 		im.aboveHost(times)
 	} else if kind == "fp8" {
 		im.fp8 = maps.Clone(times)
 	}
+	im.fromHBM(&g, times, func(at hw.Sizes) float64 { return at[1] * at[2] * hw.WeightBytes(kind) })
 	if kind == "fp8" || kind == "fp8_block" {
 		if err := im.raggedGrid(kind, times, rows); err != nil {
 			return err
 		}
 	}
-	tokens := climbs(times)
-	g := hw.Grid{Kernel: hw.GridGEMM, Type: kind, Axes: []hw.Axis{
-		axis("tokens", tokens), axis("columns", gemmSides), axis("rows", gemmSides)}}
+	g.Axes[0] = axis("tokens", climbs(times))
 	return im.grid(g, times, rows[0].common, kernelsOf(rows))
 }
 
@@ -175,12 +176,10 @@ func climbs(times map[hw.Sizes]float64) (tokens []int64) {
 	for at := range times {
 		have[int64(at[0])] = true
 	}
-	for i, m := range gemmTokens {
-		if !have[m] {
-			continue
-		}
-		if m%8 == 1 && m > 1 && i+1 < len(gemmTokens) {
-			climb, next := ratio(times, m-1, m), ratio(times, m-1, gemmTokens[i+1])
+	measured := slices.DeleteFunc(slices.Clone(gemmTokens), func(m int64) bool { return !have[m] })
+	for i, m := range measured {
+		if m%8 == 1 && m > 1 && i+1 < len(measured) {
+			climb, next := ratio(times, m-1, m), ratio(times, m-1, measured[i+1])
 			if climb < 1.05 || climb > 1.02*next {
 				continue
 			}

@@ -84,22 +84,56 @@ func (e *expertColumns) weights() float64 {
 	return 3 * float64(e.Hidden) * float64(e.Inter/e.Cut)
 }
 
+// bytes returns the bytes of the weights that the batch reads.
+func (e *expertColumns) bytes(kind string) (sum float64) {
+	e.each(func(experts, _ float64) { sum += experts * e.weights() * hw.WeightBytes(kind) })
+	return sum
+}
+
+// leaveCached returns the rows whose weights were not in the L2.
+func (im *importer) leaveCached(kind string, all []row[expertColumns]) []row[expertColumns] {
+	hbm := newHBM(im.card)
+	for _, r := range all {
+		hbm.add(r.of.bytes(kind), r.Latency)
+	}
+	left := slices.DeleteFunc(slices.Clone(all), func(r row[expertColumns]) bool {
+		return hbm.isCached(r.of.bytes(kind), r.Latency)
+	})
+	if n := len(all) - len(left); n > 0 {
+		im.skipped["experts of "+kind+" whose weights were in the L2"] += n
+	}
+	return left
+}
+
 // each calls f with groups of experts and the tokens per expert. AIConfigurator's collector draws a
 // power law of exponent 1: tokens per expert are log-uniform between 1 and 0.8 of the batch's
-// tokens, scaled to the sum of all copies and rounded. Few copies go to as many experts.
+// tokens, or between 0.01 and 2 if there are fewer copies than experts. They are scaled to the sum
+// of all copies and rounded. Copies that rounding loses go to one more expert each.
 func (e *expertColumns) each(f func(experts, tokens float64)) {
 	const loadClasses = 64 // of experts, by how many tokens prefer them
 	copies, experts := float64(e.Tokens*e.TopK), float64(e.Experts)
-	if touched := math.Min(experts, copies); e.Distribution == "balanced" || copies <= experts {
+	if e.Distribution == "balanced" {
+		touched := math.Min(experts, copies)
 		f(touched, copies/touched)
 		return
 	}
-	classes := floats.LogSpan(make([]float64, loadClasses), 1, max(1.001, 0.8*float64(e.Tokens)))
-	floats.Scale(copies*loadClasses/experts/floats.Sum(classes), classes)
+	least, most := 0.01, 2.0
+	if copies > experts {
+		least, most = 1, max(1.001, 0.8*float64(e.Tokens))
+	}
+	classes := floats.LogSpan(make([]float64, loadClasses), least, most)
+	class := experts / loadClasses
+	floats.Scale(copies/class/floats.Sum(classes), classes)
+	lost, idle := copies, experts
 	for _, tokens := range classes {
-		if tokens >= 0.5 {
-			f(experts/loadClasses, math.Round(tokens))
+		if tokens = math.Round(tokens); tokens > 0 {
+			f(class, tokens)
+			lost -= class * tokens
+			idle -= class
 		}
+	}
+	if more := min(lost, idle); more > 0 {
+		f(more, 1)
 	}
 }
 
@@ -108,6 +142,7 @@ func (e *expertColumns) each(f func(experts, tokens float64)) {
 // for them from half of the rows. Large errors count less. A time that no row determines stays near
 // the time of the weights' bytes and FLOPs.
 func (im *importer) fitExperts(kind string, all []row[expertColumns]) {
+	all = im.leaveCached(kind, all)
 	skewed := slices.DeleteFunc(slices.Clone(all), func(r row[expertColumns]) bool {
 		return r.of.Distribution == "balanced"
 	})
