@@ -69,6 +69,17 @@ type Change struct {
 	Factor float64
 }
 
+// String names the change, as the folder of its results; a nil change changes nothing.
+func (c *Change) String() string {
+	switch {
+	case c == nil:
+		return "base"
+	case c.Factor == 0:
+		return "swapped"
+	}
+	return fmt.Sprintf("%s x %g", c.Name, c.Factor)
+}
+
 // Swapped returns the change that swaps the parameter tuned per model: each model gets the value of
 // the other.
 func Swapped() *Change {

@@ -13,27 +13,22 @@ import (
 
 // SwappedClaims returns the document on claims with original and with swapped model parameters.
 func SwappedClaims(base, swapped []papers.Outcome) *doc.Doc {
-	t := doc.Table{Title: "Claims", Folded: true, Columns: doc.Columns("claim", ">paper", ">ours", "",
-		">exchanged", "", "class")}
-	for i := range base {
-		b, s := &base[i], &swapped[i]
-		t.Add(claimName(b), claimed(b), ours(b), verdict(b), ours(s), verdict(s), string(b.Class))
-	}
-	own := tallies(base)
-	for i, line := range tallies(swapped) {
-		_, without, _ := strings.Cut(own[i], ": ")
-		t.Legend = append(t.Legend, line+"; ours: "+without)
-	}
-	t.Legend = append(t.Legend, "Exchanged: LWM-7B has Llama3-8B's output_scale, Llama3-8B that of "+
-		"LWM-7B. Three seeds of 100 requests, 4 groups of heads, goodput to a quarter; without "+
-		"intervals.")
+	t := changedTable([]string{"exchanged"}, [][]papers.Outcome{base, swapped})
+	t.Title, t.Folded = "Claims", true
+	t.Legend = []string{"Exchanged: LWM-7B has Llama3-8B's output_scale, Llama3-8B that of LWM-7B. " +
+		"Three seeds of 100 requests, 4 groups of heads, goodput to a quarter; without intervals."}
 	return &doc.Doc{Title: "Claims of the papers with exchanged output lengths",
 		Tables: []doc.Table{passing([]string{"ours", "exchanged"}, base, swapped), t}}
 }
 
-// SearchedClaims returns the document on claims under changes: one row per number that some change
-// was run for, and one column per change; the first change is none.
+// SearchedClaims returns the document on claims under changes; models begins with ours.
 func SearchedClaims(changes []string, models [][]papers.Outcome) *doc.Doc {
+	return &doc.Doc{Title: "Claims of the papers under changes",
+		Tables: []doc.Table{changedTable(changes, models)}}
+}
+
+// changedTable has one row per number that some change was run for, and one column per change.
+func changedTable(changes []string, models [][]papers.Outcome) doc.Table {
 	t := doc.Table{Columns: doc.Columns("claim", ">paper", ">ours")}
 	for _, change := range changes {
 		t.Columns = append(t.Columns, doc.Column{Name: change, Number: true})
@@ -61,72 +56,31 @@ func SearchedClaims(changes []string, models [][]papers.Outcome) *doc.Doc {
 	}
 	t.Rule()
 	t.Add(cells...)
-	return &doc.Doc{Title: "Claims of the papers under changes", Tables: []doc.Table{t}}
-}
-
-// Moves are the numbers of claims with a tuned parameter at half and at double its value.
-type Moves struct {
-	Tuned        papers.Tuned
-	Half, Double []papers.Outcome
+	return t
 }
 
 // leastMove is the relative change of a number that counts as a move.
 const leastMove = 0.05
 
-// SensitiveClaims returns the document on the sensitivity of claims to each tuned parameter.
-func SensitiveClaims(base []papers.Outcome, moved []Moves) *doc.Doc {
+// SensitiveClaims returns the document on the sensitivity of claims to each tuned parameter: how
+// many numbers change by leastMove, or have another verdict. models has ours, and then two for each
+// parameter, at half and at double its value.
+func SensitiveClaims(tuned []papers.Tuned, models [][]papers.Outcome) *doc.Doc {
 	t := doc.Table{Columns: doc.Columns("parameter", "value", ">numbers it moves", "why this value")}
-	which := doc.Table{Title: "Numbers that move", Folded: true,
-		Columns: doc.Columns("claim", ">paper", ">ours", "parameter", ">at half", ">at double"),
-		Legend: []string{"Change of our number with the parameter at half and at double, left out " +
-			"below 5 %; pass or FAIL where the outcome changes. Three seeds of 100 requests, 4 groups of " +
-			"heads; goodput is found to a quarter, so its ratios move in steps of up to as much."}}
-	moves := make([]int, len(moved))
-	for i := range base {
-		if !base[i].Measured() {
-			continue
-		}
-		head := []any{claimName(&base[i]), claimed(&base[i]), oursJudged(&base[i])}
-		still := true
-		for j := range moved {
-			if cells := moved[j].cells(&base[i], i); cells != nil {
-				moves[j]++
-				still = false
-				which.Add(slices.Concat(head, cells)...)
+	for j := range tuned {
+		moves := 0
+		for i := range models[0] {
+			base := &models[0][i]
+			if base.Measured() && slices.ContainsFunc(models[1+2*j:3+2*j], func(m []papers.Outcome) bool {
+				change := *m[i].Ours / *base.Ours - 1
+				return !(math.Abs(change) <= leastMove) || m[i].Verdict != base.Verdict
+			}) {
+				moves++
 			}
 		}
-		if still {
-			which.Add(append(head, "none")...)
-		}
+		t.Add(tuned[j].Name, tunedValue(&tuned[j]), moves, tuned[j].Reason)
 	}
-	for j := range moved {
-		p := &moved[j].Tuned
-		t.Add(p.Name, tunedValue(p), moves[j], p.Reason)
-	}
-	return &doc.Doc{Title: "Claims of the papers by tuned parameter", Tables: []doc.Table{t, which}}
-}
-
-// cells describes the move of number i; nil if it does not move.
-func (m *Moves) cells(base *papers.Outcome, i int) []any {
-	cells := []any{m.Tuned.Name}
-	moves := false
-	for _, v := range []*papers.Outcome{&m.Half[i], &m.Double[i]} {
-		change := *v.Ours / *base.Ours - 1
-		text := fmt.Sprintf("%+.0f %%", 100*change)
-		switch {
-		case v.Verdict == base.Verdict:
-		case v.Verdict == papers.Pass:
-			text += " pass"
-		default:
-			text += " FAIL"
-		}
-		moves = moves || !(math.Abs(change) <= leastMove) || v.Verdict != base.Verdict
-		cells = append(cells, doc.As(100*change, text))
-	}
-	if !moves {
-		return nil
-	}
-	return cells
+	return &doc.Doc{Title: "Claims of the papers by tuned parameter", Tables: []doc.Table{t}}
 }
 
 // tunedValue formats a tuned parameter's value, per model if the values differ.

@@ -50,9 +50,6 @@ func TestClaimsSensitivity(t *testing.T) {
 			t.Errorf("no %q in:\n%s", want, text)
 		}
 	}
-	if !strings.Contains(text, "ss-fig4-h2d-memcpy") {
-		t.Errorf("no row of a claim in:\n%s", text)
-	}
 }
 
 // MInference's claims are measured within seconds, on prices alone.

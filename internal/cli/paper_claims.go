@@ -10,7 +10,6 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/papers"
 	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/doc"
-	"github.com/sparseserve/sparseserve/internal/show"
 )
 
 // claimNumbers selects the numbers that claims are compared with.
@@ -29,9 +28,8 @@ type claimsCmd struct {
 	Names   []string     `arg:"" optional:"" name:"NAME" complete:"claims" help:"Papers (sparseserve, psa, minference) or claims, as in ss-fig16a. Default: all."`
 	Numbers claimNumbers `enum:"measured,kept,null,swapped,sensitivity,search" default:"measured" placeholder:"KIND" help:"Numbers to judge by. measured: make the runs. kept: numbers built into the program; nothing runs. null: a model in which no mechanism has an effect. swapped: the tuned output lengths of the two models exchanged, beside ours; three seeds of 100 requests, goodput within 25 %. sensitivity: each tuned parameter halved and doubled, with such runs. search: built-in numbers of each changed reading and load, beside ours. Default: ${default}."`
 	settings
-	JSON   bool   `name:"json" help:"Print one JSON array, an object a value, and nothing else."`
-	Format string `enum:"text,md" default:"text" help:"How to print tables: text, or md for Markdown. Default: ${default}."`
-	Keep   string `placeholder:"FILE" help:"Write the numbers into a CSV file, as in experiments/papers/claims_kept.csv, in the place of those it has of the same change."`
+	printFlags
+	Keep string `placeholder:"FILE" help:"Write the numbers into a CSV file, as in experiments/papers/claims_kept.csv, in the place of those it has of the same change."`
 	paperFlags
 }
 
@@ -59,13 +57,10 @@ func (c *claimsCmd) Run(ctx context.Context, app *App) error {
 		return err
 	}
 	d, outcomes, err := c.answer(ctx, app, claims)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case c.Format == "md" && !c.JSON:
-		return show.Markdown(app.Stdout, d)
 	}
-	return printEither(app, c.JSON, outcomes, d)
+	return c.print(app, outcomes, d)
 }
 
 // answer judges claims by the numbers that the flag selects.
@@ -148,63 +143,57 @@ func (c *claimsCmd) shorterClaims(claims []papers.Claim) []papers.Claim {
 	return slices.DeleteFunc(claims, papers.Claim.Apart)
 }
 
-// shortly measures claims on shorter runs, with a change.
-func (c *claimsCmd) shortly(ctx context.Context, app *App, claims []papers.Claim, name string,
-	change *papers.Change) ([]papers.Outcome, error) {
-	studies := papers.Studies{Dir: filepath.Join(c.Out, "sensitivity", name), Sets: shorter(),
-		Change: change}
-	if names := papers.ClaimExperiments(claims); len(names) > 0 {
-		if err := c.run(ctx, app, studies, names...); err != nil {
+// changed measures claims on shorter runs: as they are, and with each change.
+func (c *claimsCmd) changed(ctx context.Context, app *App, claims []papers.Claim,
+	changes ...*papers.Change) (models [][]papers.Outcome, err error) {
+	claims = c.shorterClaims(claims)
+	for _, change := range append([]*papers.Change{nil}, changes...) {
+		studies := papers.Studies{Dir: filepath.Join(c.Out, "sensitivity", change.String()),
+			Sets: shorter(), Change: change}
+		if names := papers.ClaimExperiments(claims); len(names) > 0 {
+			if err := c.run(ctx, app, studies, names...); err != nil {
+				return nil, err
+			}
+		}
+		outcomes, err := papers.Compare(claims, studies.Dir)
+		if err != nil {
 			return nil, err
 		}
+		models = append(models, outcomes)
 	}
-	return papers.Compare(claims, studies.Dir)
+	return models, nil
 }
 
 // swapped measures the claims with original and with swapped model parameters.
 func (c *claimsCmd) swapped(ctx context.Context, app *App, claims []papers.Claim) (
 	*doc.Doc, error) {
-	claims = c.shorterClaims(claims)
-	base, err := c.shortly(ctx, app, claims, "base", nil)
+	models, err := c.changed(ctx, app, claims, papers.Swapped())
 	if err != nil {
 		return nil, err
 	}
-	swapped, err := c.shortly(ctx, app, claims, "swapped", papers.Swapped())
-	if err != nil {
-		return nil, err
-	}
-	if c.Keep != "" {
-		if err := papers.Keep(c.Keep, papers.Shorter, base); err != nil {
-			return nil, err
+	for i, changed := range []string{papers.Shorter, papers.Exchanged} {
+		if c.Keep != "" {
+			if err := papers.Keep(c.Keep, changed, models[i]); err != nil {
+				return nil, err
+			}
 		}
-		if err := papers.Keep(c.Keep, papers.Exchanged, swapped); err != nil {
-			return nil, err
-		}
+		papers.SortByClass(models[i])
 	}
-	papers.SortByClass(base)
-	papers.SortByClass(swapped)
-	return answers.SwappedClaims(base, swapped), nil
+	return answers.SwappedClaims(models[0], models[1]), nil
 }
 
 // sensitivity measures the claims with each tuned parameter at its value, at half and at double.
 func (c *claimsCmd) sensitivity(ctx context.Context, app *App, claims []papers.Claim) (
 	*doc.Doc, error) {
-	claims = c.shorterClaims(claims)
-	base, err := c.shortly(ctx, app, claims, "base", nil)
+	tuned := papers.TunedParameters()
+	var changes []*papers.Change
+	for _, f := range tuned {
+		changes = append(changes, &papers.Change{Tuned: f, Factor: 0.5},
+			&papers.Change{Tuned: f, Factor: 2})
+	}
+	models, err := c.changed(ctx, app, claims, changes...)
 	if err != nil {
 		return nil, err
 	}
-	var moved []answers.Moves
-	for _, f := range papers.TunedParameters() {
-		half, err := c.shortly(ctx, app, claims, f.Name+"-half", &papers.Change{Tuned: f, Factor: 0.5})
-		if err != nil {
-			return nil, err
-		}
-		double, err := c.shortly(ctx, app, claims, f.Name+"-double", &papers.Change{Tuned: f, Factor: 2})
-		if err != nil {
-			return nil, err
-		}
-		moved = append(moved, answers.Moves{Tuned: f, Half: half, Double: double})
-	}
-	return answers.SensitiveClaims(base, moved), nil
+	return answers.SensitiveClaims(tuned, models), nil
 }

@@ -25,6 +25,19 @@ func printEither(app *App, asJSON bool, data any, d *doc.Doc) error {
 	return printWhole(app.Stdout, d)
 }
 
+// printFlags choose the format of an answer without a folder.
+type printFlags struct {
+	JSON   bool   `name:"json" help:"Print JSON and nothing else."`
+	Format string `enum:"text,md" default:"text" help:"How to print tables: text, or md for Markdown. Default: ${default}."`
+}
+
+func (f *printFlags) print(app *App, data any, d *doc.Doc) error {
+	if f.Format == "md" && !f.JSON {
+		return show.Markdown(app.Stdout, d)
+	}
+	return printEither(app, f.JSON, data, d)
+}
+
 // printAnswer prints a document with its lead. more is the command that shows the rest.
 func printAnswer(w io.Writer, d *doc.Doc, more string) error {
 	return show.Text(w, d, show.Options{Columns: terminalColumns(w), More: more})

@@ -11,7 +11,6 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/validate"
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/answers"
-	"github.com/sparseserve/sparseserve/internal/show"
 )
 
 type validateCmd struct {
@@ -127,9 +126,8 @@ func printValidation(ctx context.Context, app *App, out string, report *validate
 }
 
 type validateAblate struct {
-	Cards  []string `arg:"" name:"DIR[,PROFILE]" help:"Result folder of each card, and its profile, by default what the runs name."`
-	JSON   bool     `name:"json" help:"Print one JSON object and nothing else."`
-	Format string   `enum:"text,md" default:"text" help:"How to print tables: text, or md for Markdown. Default: ${default}."`
+	Cards []string `arg:"" name:"DIR[,PROFILE]" help:"Result folder of each card, and its profile, by default what the runs name."`
+	printFlags
 }
 
 // Run implements the command.
@@ -140,11 +138,8 @@ func (c *validateAblate) Run(app *App) error {
 		cards = append(cards, validate.AblationCard{Dir: dir, Profile: profile})
 	}
 	a, err := validate.Ablate(cards)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case c.Format == "md" && !c.JSON:
-		return show.Markdown(app.Stdout, answers.Ablation(a))
 	}
-	return printEither(app, c.JSON, a, answers.Ablation(a))
+	return c.print(app, a, answers.Ablation(a))
 }
