@@ -29,18 +29,14 @@ var kinds = []kind{
 	{ValidationFile, readValidation},
 	{fitsFile, readCalibration},
 	{DescriptionFile, readTrace},
-	{run.SummaryFile, func(dir string) (*doc.Doc, error) { return readRuns(dir) }},
+	{run.SummaryFile, readRuns},
 }
 
-// Read builds the document of a result folder, or of the runs of several. Differences between
-// equally named systems of several folders are treated as settings of sweep axes.
-func Read(dir string, others ...string) (*doc.Doc, error) {
+// Read builds the document of a result folder.
+func Read(dir string) (*doc.Doc, error) {
 	kind, err := KindOf(dir)
 	if err != nil {
 		return nil, err
-	}
-	if len(others) > 0 {
-		return readSeveral(append([]string{dir}, others...))
 	}
 	for _, k := range kinds {
 		if k.file == kind {

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/papers"
-	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/doc"
@@ -206,7 +205,8 @@ func TestPhasesOfSteps(t *testing.T) {
 	for _, ph := range papers.Phases() {
 		known[ph.Key] = true
 	}
-	stored, _, _, err := storedRuns(filepath.Join("testdata", "runs", "time"))
+	var stored []sim.Summary
+	err := readJSON(filepath.Join("testdata", "runs", "time"), "summary.json", &stored)
 	for i := range stored {
 		for key := range stored[i].PhaseS {
 			if !known[key] || err != nil {
@@ -230,122 +230,6 @@ func TestNothingToDraw(t *testing.T) {
 	}
 }
 
-// Runs of several folders are averaged where they differ by the seed alone; otherwise the legend
-// names their folders.
-func TestFoldersAreToldApart(t *testing.T) {
-	const off = "[[systems]]\nname = \"vllm\"\nkv_gib = 4.0\nprefix_cache.mode = \"off\"\n"
-	vllm := strings.Replace(off, "off", "vllm", 1)
-	for name, c := range map[string]struct {
-		ttft, seed float64 // of the second
-		config     [2]string
-		apart      bool
-	}{
-		"one key":        {3, 1, [2]string{off, vllm}, true},
-		"key and seed":   {3, 2, [2]string{off, vllm}, true},
-		"seed":           {3, 2, [2]string{off, off}, false},
-		"what it writes": {3, 2, [2]string{off, "[output]\nsteps = true\n" + off}, false},
-		"nothing":        {1, 1, [2]string{off, off}, false},
-		"the program":    {3, 1, [2]string{off, off}, true},
-		"not known":      {3, 1, [2]string{}, true},
-	} {
-		dir := t.TempDir()
-		x, y := filepath.Join(dir, "x"), filepath.Join(dir, "y")
-		writeRun(t, x, 1, 1, c.config[0])
-		writeRun(t, y, c.seed, c.ttft, c.config[1])
-		d, err := Read(x, y, x+"/.")
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		want := []string{"vLLM, 1"}
-		switch {
-		case c.apart:
-			want = []string{"vLLM, folder=" + x + ", 1", "vLLM, folder=" + y + ", 1"}
-		case c.ttft > 1:
-			want = []string{"vLLM, 2"}
-		}
-		if got := seriesOf(d.Figures[0].Charts[0]); !slices.Equal(got, want) {
-			t.Errorf("%s: drew %q, want %q", name, got, want)
-		}
-		if n := timelines(d.Figures); name != "nothing" && n != 2 {
-			t.Errorf("%s: %d time lines, want 2", name, n)
-		}
-		if paths, err := figures.Draw(t.Context(), dir, d.Figures, "svg"); err != nil {
-			t.Errorf("%s: drew %v, %v", name, paths, err)
-		}
-	}
-}
-
-// writeRun makes a result folder of one run, with or without its configuration.
-func writeRun(t *testing.T, dir string, seed, ttft float64, config string) {
-	t.Helper()
-	point := filepath.Join(dir, "runs", "a")
-	if err := os.MkdirAll(point, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	n := func(v float64) string { return number(v) }
-	testkit.Rewrite(t, filepath.Join(dir, run.IndexFile), `{"runs":[{"label":"a","folder":"runs/a"}]}`)
-	testkit.Rewrite(t, filepath.Join(dir, "summary.json"), `[{"name":"a","system":"vllm","model":"m",`+
-		`"gpu":"h200","rate":0.1,"completed":9,"seed":`+n(seed)+`,"ttft_s":{"mean":`+n(ttft)+`}}]`)
-	testkit.Rewrite(t, filepath.Join(point, "steps.csv"),
-		"step,start_s,elapsed_s,decodes,prefills,waiting\n0,0,1,0,1,2\n")
-	if config != "" {
-		testkit.Rewrite(t, filepath.Join(point, "config.toml"), "seed = "+n(seed)+"\n"+config)
-	}
-}
-
-// seriesOf lists the series of a chart, and of how many runs each is.
-func seriesOf(c *doc.Chart) (all []string) {
-	for _, l := range c.Lines {
-		all = append(all, l.Name+", "+number(float64(l.Points[0].N)))
-	}
-	for i := range c.Bars {
-		all = append(all, c.Bars[i].Name+", "+number(float64(c.Bars[i].N)))
-	}
-	return all
-}
-
-func timelines(all []doc.Figure) (n int) {
-	for _, f := range all {
-		if f.Minor {
-			n++
-		}
-	}
-	return n
-}
-
-// A system that the folders have alike stays one: only different systems are told apart, at every
-// rate.
-func TestOnlyWhatDiffersIsToldApart(t *testing.T) {
-	dir := t.TempDir()
-	var folders []string
-	for i, kv := range []string{"4", "8"} {
-		folder := filepath.Join(dir, kv)
-		folders = append(folders, folder)
-		if err := os.Mkdir(folder, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		text := strings.NewReplacer("SEED", number(float64(i)), "RATE", number(float64(2+i))).Replace(
-			`[{"name":"a","system":"vllm","model":"m","rate":1,"completed":1,"seed":SEED},
-			{"name":"b","system":"vllm","model":"m","rate":RATE,"completed":1,"seed":SEED},
-			{"name":"c","system":"other","model":"m","rate":1,"completed":1,"seed":SEED}]`)
-		testkit.Rewrite(t, filepath.Join(folder, "summary.json"), text)
-		testkit.Rewrite(t, filepath.Join(folder, "config.toml"), "[[systems]]\nname = \"vllm\"\n"+
-			"prefill.split = \"p"+kv+"\"\n[[systems]]\nname = \"other\"\nprefill.split = \"layer\"\n")
-	}
-	d, err := Read(folders[0], folders[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []string{"vLLM, folder=" + folders[0] + ", 1", "other, 2",
-		"vLLM, folder=" + folders[1] + ", 1"}
-	if got := seriesOf(d.Figures[0].Charts[0]); !slices.Equal(got, want) {
-		t.Errorf("drew %q, want %q", got, want)
-	}
-	if _, err := Read(folders[0], t.TempDir()); err == nil {
-		t.Error("a folder without results is none of several")
-	}
-}
-
 // A page shows the pictures that files have, and of many alike the first few.
 func TestPageHasThePictures(t *testing.T) {
 	d := made(t, filepath.Join("testdata", "runs", "seeds"))
@@ -366,27 +250,5 @@ func TestPageHasThePictures(t *testing.T) {
 		if !strings.Contains(out.String(), f.Charts[0].Y) || reflect.DeepEqual(f, doc.Figure{}) {
 			t.Errorf("%s is not shown", f.Name)
 		}
-	}
-}
-
-// Models and cards of several folders are columns of the table, so that each row has one.
-func TestFoldersOfSeveralModels(t *testing.T) {
-	dir := t.TempDir()
-	x, y := filepath.Join(dir, "x"), filepath.Join(dir, "y")
-	writeRun(t, x, 1, 1, "")
-	writeRun(t, y, 1, 3, "")
-	path := filepath.Join(y, "summary.json")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	testkit.Rewrite(t, path, strings.Replace(string(text), `"model":"m"`, `"model":"n"`, 1))
-	d, err := Read(x, y)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if table := &d.Tables[0]; len(table.Rows) != 2 || table.Columns[0].Name != "model" ||
-		table.Rows[1].At(0) != "n" || len(d.Figures[0].Charts) != 2 {
-		t.Errorf("the table is %+v", table)
 	}
 }

@@ -67,7 +67,8 @@ func (r *Runs) axes() []string {
 		}
 	}
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(values)), func(key string) bool {
-		return len(values[key]) < 2 || isLoad(key)
+		return len(values[key]) < 2 || slices.Contains([]string{"system.preset", "workload.rate",
+			"workload.concurrency", "seed", "fleet.replicas"}, key)
 	})
 }
 

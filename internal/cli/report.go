@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/answers"
@@ -20,20 +19,16 @@ import (
 )
 
 type reportCmd struct {
-	Folders []string `arg:"" name:"DIR" help:"Result folder of a command, or of a calibration's plots. Several folders of simulate are shown together; folders of several models have a panel each."`
-	Format  string   `enum:"html,text,json,csv,md,png,svg,pdf" default:"html" placeholder:"FORMAT" help:"What to make: html is one file; text, json, csv and md are printed; png, svg and pdf draw the pictures. Default: ${default}."`
-	Out     string   `placeholder:"PATH" help:"File to write, or the folder of pictures. Default: report.html in the result folder for html, standard output for text, json, csv and md, the result folder for pictures."`
+	Folder string `arg:"" name:"DIR" help:"Result folder of a command, or of a calibration's plots. To show runs of several models, cards or systems together, make them with one simulate: lists of keys, or [[axis]] tables."`
+	Format string `enum:"html,text,json,csv,md,png,svg,pdf" default:"html" placeholder:"FORMAT" help:"What to make: html is one file; text, json, csv and md are printed; png, svg and pdf draw the pictures. Default: ${default}."`
+	Out    string `placeholder:"PATH" help:"File to write, or the folder of pictures. Default: report.html in the result folder for html, standard output for text, json, csv and md, the result folder for pictures."`
 }
 
 func (r *reportCmd) Run(ctx context.Context, app *App) error {
 	if slices.Contains([]string{"png", "svg", "pdf"}, r.Format) {
 		return r.draw(ctx, app)
 	}
-	if len(r.Folders) > 1 && r.Format == "html" && r.Out == "" {
-		return fmt.Errorf("report %s: name the page of several folders with --out FILE.html",
-			strings.Join(r.Folders, " "))
-	}
-	d, err := answers.Read(r.Folders[0], r.Folders[1:]...)
+	d, err := answers.Read(r.Folder)
 	if err != nil {
 		return err
 	}
@@ -43,7 +38,7 @@ func (r *reportCmd) Run(ctx context.Context, app *App) error {
 	}
 	out := r.Out
 	if out == "" && r.Format == "html" {
-		out = filepath.Join(r.Folders[0], "report.html")
+		out = filepath.Join(r.Folder, "report.html")
 	}
 	if out == "" {
 		_, err := unescaped(app.Stdout).Write(text.Bytes())
@@ -82,7 +77,7 @@ func (r *reportCmd) write(path string, text []byte) error {
 	if filepath.Ext(path) != ending {
 		return fmt.Errorf("--out %s: want a name that ends in %s", path, ending)
 	}
-	folder, err := filepath.EvalSymlinks(r.Folders[0])
+	folder, err := filepath.EvalSymlinks(r.Folder)
 	if err != nil {
 		return err
 	}
@@ -101,14 +96,14 @@ func (r *reportCmd) write(path string, text []byte) error {
 
 // draw draws the pictures of folders.
 func (r *reportCmd) draw(ctx context.Context, app *App) error {
-	d, err := answers.Read(r.Folders[0], r.Folders[1:]...)
+	d, err := answers.Read(r.Folder)
 	if err != nil {
 		return err
 	}
 	if len(d.Figures) == 0 {
-		return fmt.Errorf("%s: there is nothing to draw", strings.Join(r.Folders, ", "))
+		return fmt.Errorf("%s: there is nothing to draw", r.Folder)
 	}
-	drawn, err := figures.Draw(ctx, cmp.Or(r.Out, r.Folders[0]), d.Figures, r.Format)
+	drawn, err := figures.Draw(ctx, cmp.Or(r.Out, r.Folder), d.Figures, r.Format)
 	printPaths(app, drawn)
 	return err
 }
