@@ -43,7 +43,6 @@ var builtIn = []struct{ path, command string }{
 	{"papers/psa/psa-fig2", ""},
 	{"papers/psa/psa-fig5", ""},
 	{"papers/sparseserve/eviction", ""},
-	{"papers/sparseserve/prefix", ""},
 	{"papers/psa/psa-fig6a", "goodput"},
 	{"papers/psa/psa-fig6b", "goodput"},
 	{"papers/psa/psa-fig6c", "goodput"},
@@ -53,7 +52,6 @@ var builtIn = []struct{ path, command string }{
 	{"papers/psa/psa-goodput", "goodput"},
 	{"papers/minference/mi-fig1b", ""},
 	{"papers/minference/mi-fig10", ""},
-	{"papers/minference/mi-serve", ""},
 }
 
 // BuiltIn lists the built-in experiments, the default one first.

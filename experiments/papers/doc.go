@@ -10,7 +10,6 @@
 //	study_psa.go         KV that systems need at one accuracy (PSA Fig. 5), by a proxy, and blocks
 //	                     that hold the attention (Fig. 2); both sample heads (attention.go)
 //	study_minference.go  prompts and heads, priced (MInference Figs. 1b and 10 to 12)
-//	study_served.go      prefix hits, and long prompts with sparse prefill, which no paper shows
 //
 // Each folder of results records the program that made it.
 //

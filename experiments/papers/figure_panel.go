@@ -140,7 +140,7 @@ func (d *drawing) cell(r *record) (*cell, error) {
 			return nil, err
 		}
 		v /= base
-		if math.IsNaN(v) || math.IsInf(v, 0) || q.Nonzero && v == 0 {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, nil
 		}
 		c.values = append(c.values, []float64{v})

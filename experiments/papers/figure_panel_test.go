@@ -25,7 +25,7 @@ func drawPanel(t *testing.T, p panel, table string) (*doc.Chart, error) {
 	b := &book{Quantity: map[string]*quantity{
 		"at":    {Of: "at", Label: "At"},
 		"value": {Of: "a b", Over: "per", Offset: 1, Scale: 10, Label: "Value (%)"},
-		"a":     {Of: "a", Label: "A", Nonzero: true},
+		"a":     {Of: "a", Label: "A"},
 		"b":     {Of: "b", Label: "B"},
 		"ends":  {Of: "a", Low: "low", High: "high", Scale: 2, Label: "A", Most: 11},
 	}}
@@ -69,8 +69,7 @@ blue,1,1,1,1,1,2
 }
 
 func TestPanelOfBars(t *testing.T) {
-	const table = "kind,seed,at,a,b\n" + "r,1,1,2,1\nr,2,1,4,3\ng,1,1,4,6\ng,2,1,12,6\n" +
-		"r,1,2,0,1\nr,2,2,0,1\n"
+	const table = "kind,seed,at,a,b\n" + "r,1,1,2,1\nr,2,1,4,3\ng,1,1,4,6\ng,2,1,12,6\n"
 	over := panel{X: "at", Y: "a", Series: "kind", Bars: true,
 		Published: map[string][]float64{"1": {1, 3}}}
 	over.Over = &struct {

@@ -143,7 +143,7 @@ type quantity struct {
 	Of, Over, Low, High string
 	Scale, Offset, Most float64
 	Label               string
-	Log, Nonzero        bool
+	Log                 bool
 }
 
 // value returns the quantity of a row.

@@ -179,7 +179,10 @@ func (l *Studies) goodput(e *experiments.Experiment) error {
 	if err != nil {
 		return err
 	}
-	found, err := l.search(&s.Goodput, candidates)
+	p := capacity.Planner{Store: l.Store, Run: l.Run, Workers: l.Workers, Planned: l.Planned,
+		Finished: l.Finished}
+	found, notes, err := p.Do(l.ctx, s.Goodput, candidates)
+	l.notes = append(l.notes, notes...)
 	if err != nil {
 		return err
 	}
@@ -190,19 +193,9 @@ func (l *Studies) goodput(e *experiments.Experiment) error {
 	return l.write(e, all...)
 }
 
-// search finds the goodput of candidates.
-func (l *Studies) search(spec *config.GoodputSearch, candidates []capacity.Candidate) (
-	[]capacity.Goodput, error) {
-	p := capacity.Planner{Store: l.Store, Run: l.Run, Workers: l.Workers, Planned: l.Planned,
-		Finished: l.Finished}
-	found, notes, err := p.Do(l.ctx, *spec, candidates)
-	l.notes = append(l.notes, notes...)
-	return found, err
-}
-
 // load reads the file of an experiment that serves requests, and applies settings.
-func (l *Studies) load(name string, sets ...string) (*config.Sweep, error) {
-	s, err := config.LoadSweep(name, append(sets, l.Sets...), config.Until(l.ctx))
+func (l *Studies) load(name string) (*config.Sweep, error) {
+	s, err := config.LoadSweep(name, l.Sets, config.Until(l.ctx))
 	if err == nil {
 		s.Alter = l.alter
 	}
@@ -210,9 +203,8 @@ func (l *Studies) load(name string, sets ...string) (*config.Sweep, error) {
 }
 
 // candidates is load; it also lists the candidates of a goodput search.
-func (l *Studies) candidates(name string, sets ...string) (*config.Sweep, []capacity.Candidate,
-	error) {
-	s, err := l.load(name, sets...)
+func (l *Studies) candidates(name string) (*config.Sweep, []capacity.Candidate, error) {
+	s, err := l.load(name)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -25,16 +25,12 @@ var studies = map[string]study{
 	"fig08": studyOf((*Studies).overlap, "seed window requests overlap"),
 	"eviction": studyOf((*Studies).evictions,
 		"seed pool eviction kv_gib steps selected loaded hit_ratio"),
-	"prefix": studyOf((*Studies).prefixes, "system hit link_gb_s ttft_alone_s ttft_s tbt_p99_s "+
-		"loaded_gib goodput low high limited_by"),
 	"psa-fig2": studyOf((*Studies).sparsity, "dataset layer seed budget_blocks tokens_share"),
 	"psa-fig5": studyOf((*Studies).accuracy,
 		"model dataset system seed knob kv_share recall accuracy_proxy"),
 	"mi-fig1b": studyOf((*Studies).prompts,
 		"system gpus seed tokens seconds attention_s index_s published_s"),
 	"mi-fig10": studyOf((*Studies).kernels, "pattern heads tokens kernel_ms index_ms sparsity"),
-	"mi-serve": studyOf((*Studies).longPrompts, "system tokens ttft_s goodput low high limited_by "+
-		"ttft_limit_s d2h_share dram_gib "+strings.Join(longPhases, " ")+" other"),
 }
 
 // studyOf returns a study with settings S. measure adds the rows, with cells in the order of the
@@ -119,6 +115,5 @@ func PaperExperiments() []string {
 
 // apart reports whether an experiment takes so long that it runs only if named.
 func apart(name string) bool {
-	return strings.HasPrefix(name, "psa-") && name != "psa-fig2" && name != "psa-fig5" ||
-		name == "mi-serve" || name == "prefix"
+	return strings.HasPrefix(name, "psa-") && name != "psa-fig2" && name != "psa-fig5"
 }

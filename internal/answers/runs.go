@@ -3,6 +3,7 @@ package answers
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
@@ -273,7 +274,7 @@ func paired(a, b *runRow, m *sim.Metric) (differences []float64) {
 func (r *Runs) warnings() []doc.Warning {
 	all := engineWarnings(r.Systems)
 	for i := range r.Sums {
-		all = append(all, said(r.Sums[i].Warnings, r.Sums[i].Name)...)
+		all = append(all, said(r.Sums[i].Warnings, strconv.Itoa(i))...)
 	}
 	return named(all, func(of []string) string {
 		if len(r.Sums) == 1 {
@@ -283,16 +284,17 @@ func (r *Runs) warnings() []doc.Warning {
 	})
 }
 
-// which describes runs by system, axis settings and load.
-func (r *Runs) which(names []string) string {
-	if len(names) == len(r.Sums) {
+// which describes runs, given by their numbers, by system, axis settings and load. Names of runs do
+// not tell the settings of axes apart.
+func (r *Runs) which(numbers []string) string {
+	if len(numbers) == len(r.Sums) {
 		return "all runs"
 	}
 	axes := r.axes()
 	type place struct{ system, load string }
 	var places []place
 	for i := range r.Sums {
-		if s := &r.Sums[i]; slices.Contains(names, s.Name) {
+		if s := &r.Sums[i]; slices.Contains(numbers, strconv.Itoa(i)) {
 			places = append(places, place{s.System + settingsText(r.set(i, axes), axes), loadOf(s).String()})
 		}
 	}
