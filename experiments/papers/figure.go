@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
@@ -152,22 +151,4 @@ func (b *book) draw(f *paperFigure, results string, ran func(...string) string) 
 	}
 	drawn.Caption = strings.TrimSpace(drawn.Caption + " " + drawn.Spread(cmp.Or(f.Means, "runs")))
 	return drawn, nil
-}
-
-// OtherVersions lists the results in a Studies folder that another version of the model made. They
-// can still be drawn.
-func OtherVersions(dir, version string) (notes []string, err error) {
-	for _, name := range PaperExperiments() {
-		folder := filepath.Join(dir, name)
-		index, err := run.ReadIndex(folder)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-		case err != nil:
-			return nil, err
-		case index.Version != version:
-			notes = append(notes, fmt.Sprintf("%s: results of another version of the model (%q, this is %q)",
-				folder, index.Version, version))
-		}
-	}
-	return notes, nil
 }

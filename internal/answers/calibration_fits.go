@@ -15,11 +15,9 @@ const fitsFile = "fits.csv"
 
 // fitted is a measured point with the prediction of a cost model's fit.
 type fitted struct {
-	model, label, card, quality string
-	line                        int // of fitLines
-	name                        string
-	x, bytes                    float64
-	measured, fit, bound        float64 // us, and the relative error that a good fit has at most
+	model, card, quality, name string
+	line                       int     // of the chart
+	measured, fit, bound       float64 // us, and the relative error that a good fit has at most
 }
 
 // Fits returns the pictures of the fits in a calibration's folder, one per cost model.
@@ -34,15 +32,14 @@ func Fits(dir string) (all []doc.Figure, err error) {
 			Caption: fmt.Sprintf("On %s, %s. These errors are beyond what a measurement is uncertain "+
 				"by. Dashed: as far off as a good fit is. Named: the points that the fit misses most.",
 				p.card, p.quality),
-			Charts: []*doc.Chart{overSize(points), overMeasured(points)}})
+			Charts: []*doc.Chart{overMeasured(points)}})
 		points = nil
 	}
 	found, err := eachRow(dir, fitsFile, func(r *resultRow) {
-		p := fitted{r.text("model"), r.text("x_label"), r.text("card"), r.text("quality"), 1,
-			r.text("point"), r.number("x"), r.number("bytes"), r.number("measured_us"),
-			r.number("fitted_us"), r.number("limit")}
+		p := fitted{r.text("model"), r.text("card"), r.text("quality"), r.text("point"), 0,
+			r.number("measured_us"), r.number("fitted_us"), r.number("limit")}
 		if r.text("part") == "held out" {
-			p.line = 2
+			p.line = 1
 		}
 		if len(points) > 0 && points[0].model != p.model {
 			draw()
@@ -58,36 +55,15 @@ func Fits(dir string) (all []doc.Figure, err error) {
 	return all, nil
 }
 
-// fitLines returns the lines for fitted points, measured points in the fit, and held-out points.
-func fitLines() []doc.Line {
-	return []doc.Line{{Name: "fitted", Color: "#7a7a7a", Dots: true},
-		{Name: "measured, in the fit", Color: "#0072b2", Dots: true},
-		{Name: "measured, held out", Color: "#c62f1f", Dots: true}}
-}
-
-// overSize draws times, or rates if bytes are counted, over the size.
-func overSize(points []fitted) *doc.Chart {
-	c := &doc.Chart{Kind: doc.Lines, Title: points[0].model + ", measured and fitted",
-		X: points[0].label, Y: "us", Lines: fitLines()}
-	for _, p := range points {
-		for line, us := range map[int]float64{0: p.fit, p.line: p.measured} {
-			v := us
-			if p.bytes > 0 {
-				c.Y, v = "GB/s", p.bytes/us*1e-3
-			}
-			c.Lines[line].Points = append(c.Lines[line].Points, doc.Point{X: p.x, Y: v})
-		}
-	}
-	return scaled(c)
-}
-
 // namedPoints is the number of points that are labelled with their names.
 const namedPoints = 3
 
 // overMeasured draws the error of the fit over the measured time.
 func overMeasured(points []fitted) *doc.Chart {
 	c := &doc.Chart{Kind: doc.Lines, Title: points[0].model + ", error of the fit", X: "Measured (us)",
-		Y: "Fitted less measured (%)", Lines: fitLines(),
+		Y: "Fitted less measured (%)",
+		Lines: []doc.Line{{Name: "measured, in the fit", Color: "#0072b2", Dots: true},
+			{Name: "measured, held out", Color: "#c62f1f", Dots: true}},
 		Levels: []float64{-100 * points[0].bound, 0, 100 * points[0].bound}}
 	slices.SortStableFunc(points, func(a, b fitted) int {
 		return cmp.Compare(math.Abs(b.fit/b.measured-1), math.Abs(a.fit/a.measured-1))
@@ -99,14 +75,8 @@ func overMeasured(points []fitted) *doc.Chart {
 		}
 		c.Lines[p.line].Points = append(c.Lines[p.line].Points, one)
 	}
-	return scaled(c)
-}
-
-// scaled removes lines without points, and uses logarithmic axes if values are far apart.
-func scaled(c *doc.Chart) *doc.Chart {
 	c.Lines = drawnLines(c.Lines)
 	c.LogX = farApart(c.Lines, 3, func(p doc.Point) float64 { return p.X })
-	c.LogY = farApart(c.Lines, 3, func(p doc.Point) float64 { return p.Y })
 	return c
 }
 

@@ -1,7 +1,6 @@
 package answers
 
 import (
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,12 +42,10 @@ func TestCalibrationOfAFolder(t *testing.T) {
 	if len(got.Figures) == 0 || len(got.Tables[0].Rows) < 5 {
 		t.Errorf("the folder's document is %+v", got)
 	}
-	size, off := got.Figures[0].Charts[0], got.Figures[0].Charts[1]
-	const rate = 4194304 / 84.442 * 1e-3 // GB/s
-	if got.Figures[0].Name != "fit-link.h2d" || size.Y != "GB/s" || !size.LogX ||
-		math.Abs(size.Lines[1].Points[0].Y-rate) > 1e-9 || !slices.Equal(off.Levels,
+	off := got.Figures[0].Charts[0]
+	if got.Figures[0].Name != "fit-link.h2d" || !off.LogX || !slices.Equal(off.Levels,
 		[]float64{-15, 0, 15}) || off.Lines[0].Points[0].Note == "" {
-		t.Errorf("the fit is %+v, %+v", size, off)
+		t.Errorf("the fit is %+v", off)
 	}
 	want.Figures, want.Files = got.Figures, got.Files
 	equal(t, got, want)

@@ -60,34 +60,6 @@ func FoundPatterns(groups []pattern.Group) doc.Table {
 	return t
 }
 
-// Confusions counts the heads per planted pattern and found pattern.
-func Confusions(planted []pattern.Kind, found []pattern.Assigned) *doc.Doc {
-	t := doc.Table{Title: "Planted and found", Columns: doc.Columns("planted", ">heads")}
-	for _, kind := range patterns.PlantedKinds {
-		t.Columns = append(t.Columns, doc.Columns(">found "+string(kind))...)
-	}
-	t.Columns = append(t.Columns, doc.Columns(">mean error")...)
-	right := 0
-	for _, kind := range patterns.PlantedKinds {
-		counts, n, err := map[pattern.Kind]int{}, 0, 0.0
-		for i, a := range found {
-			if planted[i] == kind {
-				counts[a.Kind], n, err = counts[a.Kind]+1, n+1, err+a.Score
-			}
-		}
-		right += counts[kind]
-		cells := []any{string(kind), n}
-		for _, k := range patterns.PlantedKinds {
-			cells = append(cells, counts[k])
-		}
-		err /= float64(max(1, n))
-		t.Add(append(cells, doc.As(err, strconv.FormatFloat(err, 'f', 3, 64)))...)
-	}
-	return &doc.Doc{Title: "Search of patterns", Tables: []doc.Table{t}, Answers: []string{fmt.Sprintf(
-		"%d of %d heads found as planted: %s %%. The error is that of the output against dense "+
-			"attention's.", right, len(found), score(100*float64(right)/float64(len(found))))}}
-}
-
 // heads formats a number of heads; in a published mix it may be a fraction.
 func heads(n float64) doc.Cell { return doc.As(n, strconv.FormatFloat(n, 'f', -1, 64)) }
 

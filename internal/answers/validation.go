@@ -38,8 +38,7 @@ func Validation(r *validate.Report) *doc.Doc {
 		"decode step, mixed step: the model's time of the live run's own batches"}
 	warnings, folders := doubtful(r)
 	d.Warnings = Warnings(warnings, len(runs))
-	d.Tables = slices.Concat([]doc.Table{errors, goals}, swapped, folders,
-		[]doc.Table{others, measuredLive(runs)})
+	d.Tables = slices.Concat([]doc.Table{errors, goals}, swapped, folders, []doc.Table{others})
 	d.Figures = drawable(overLive(r))
 	return d
 }
@@ -89,33 +88,6 @@ func judged(run *validate.ValidatedRun, missed []string) string {
 		return "met"
 	}
 	return "missed"
-}
-
-// measuredLive lists the live figures of each run.
-func measuredLive(runs []validate.ValidatedRun) doc.Table {
-	t := doc.Table{Title: "Measured live", Folded: true, Columns: doc.Columns("run")}
-	keys := slices.Concat(withGoals, ofSteps)
-	for _, key := range keys {
-		m := compared(key)
-		t.Columns = append(t.Columns, columnOf(&m))
-	}
-	for i := range runs {
-		cells := []any{runs[i].Run}
-		for _, key := range keys {
-			m := compared(key)
-			cell := doc.None()
-			switch c, has := runs[i].Of(key); {
-			case !has || c.Live == 0 && c.Simulated == 0:
-			case c.Error == nil:
-				cell = doc.As(0, "0, simulated "+digits(m.Scale*c.Simulated))
-			default:
-				cell = doc.Number(m.Scale * c.Live)
-			}
-			cells = append(cells, cell)
-		}
-		t.Add(cells...)
-	}
-	return t
 }
 
 // metOf lists the runs below saturation, and counts the runs among them without a missed goal.

@@ -22,7 +22,7 @@ type paperCmd struct {
 	Run      paperRun       `cmd:"" help:"Run experiments of the papers."`
 	Claims   claimsCmd      `cmd:"" help:"Compare what the papers claim with what the simulator finds."`
 	Figures  paperFigures   `cmd:"" help:"Draw the figures of the papers, after running what they need."`
-	Patterns searchPatterns `cmd:"" help:"Find the best pattern of sparse prefill at equal cost, of planted heads or of a model's heads."`
+	Patterns searchPatterns `cmd:"" help:"Find the best pattern of sparse prefill at equal cost, of a model's heads."`
 }
 
 // paperFlags set where the results of the papers' experiments are, and how they are made.
@@ -55,11 +55,6 @@ func (p *paperFigures) Run(ctx context.Context, app *App) error {
 	if err := p.paperRun.Run(ctx, app); err != nil {
 		return err
 	}
-	notes, err := papers.OtherVersions(p.results(), app.Version)
-	if err != nil {
-		return err
-	}
-	printNotes(app.Stderr, notes)
 	pictures, err := papers.Figures(p.results(), p.Names, answers.Ran)
 	if err != nil {
 		return err

@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/sparseserve/sparseserve/cuda/live"
@@ -17,30 +15,21 @@ import (
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
-// Planted heads: their number, and the seed of their draws or of a model's prompt.
-const (
-	plantedHeads = 60
-	searchSeed   = 1
-)
+// searchSeed is the seed of the prompt.
+const searchSeed = 1
 
 type searchPatterns struct {
 	Tokens  int      `default:"4096" placeholder:"N" help:"Tokens of the prompt. Default: ${default}."`
 	Card    string   `default:"a100-80gb" placeholder:"CARD" complete:"cards" help:"Whose kernels say what costs alike (list gpus). Default: ${default}."`
-	Model   string   `default:"llama3-8b-1m" placeholder:"NAME" complete:"models" help:"Model of which planted heads are one (list models). Default: ${default}."`
-	Weights string   `placeholder:"DIR" help:"A folder with config.json and safetensors: search its heads on a prompt of random tokens."`
-	Live    liveMode `help:"With --weights: the GPU of this machine computes queries, keys and values in fp16 (--live=gpu, the same as --live), or a reference of it in Go (--live=reference). Default: the CPU, exactly, for tiny models."`
-	Out     string   `placeholder:"FILE" help:"Write the found patterns of --weights, in MInference's format."`
+	Weights string   `required:"" placeholder:"DIR" help:"A folder with config.json and safetensors: its heads are searched on a prompt of random tokens."`
+	Live    liveMode `help:"The GPU of this machine computes queries, keys and values in fp16 (--live=gpu, the same as --live), or a reference of it in Go (--live=reference). Default: the CPU, exactly, for tiny models."`
+	Out     string   `placeholder:"FILE" help:"Write the found patterns, in MInference's format."`
 }
 
 // Run implements the command.
 func (s *searchPatterns) Run(ctx context.Context, app *App) error {
-	switch {
-	case s.Tokens < 512 || s.Tokens > 65_536:
+	if s.Tokens < 512 || s.Tokens > 65_536 {
 		return fmt.Errorf("--tokens %d: must be 512 to 65536", s.Tokens)
-	case s.Weights == "" && s.Live != "":
-		return errors.New("--live: is for the heads of --weights")
-	case s.Weights == "" && s.Out != "":
-		return fmt.Errorf("--out %s: is for the heads of --weights; planted heads have no model", s.Out)
 	}
 	if s.Out != "" {
 		if err := files.CheckOutput(s.Out, s.Weights); err != nil { // before heads are searched
@@ -51,7 +40,7 @@ func (s *searchPatterns) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
-	model, err := hw.LoadModel(cmp.Or(s.Weights, s.Model))
+	model, err := hw.LoadModel(s.Weights)
 	if err != nil {
 		return err
 	}
@@ -61,9 +50,6 @@ func (s *searchPatterns) Run(ctx context.Context, app *App) error {
 	}
 	columns := terminalColumns(app.Stdout)
 	show.Table(app.Stdout, new(answers.PatternSpace(gpu, &model, s.Tokens, space)), columns)
-	if s.Weights == "" {
-		return s.planted(ctx, app, space)
-	}
 	folder, err := weights.Open(s.Weights)
 	if err != nil {
 		return err
@@ -83,19 +69,6 @@ func (s *searchPatterns) Run(ctx context.Context, app *App) error {
 	_, err = fmt.Fprintf(app.Stdout, "%s: written; use it with --set prefill.attention="+
 		"minference --set prefill.pattern=%[1]s\n", inCell(s.Out))
 	return err
-}
-
-// planted searches heads with known patterns.
-func (s *searchPatterns) planted(ctx context.Context, app *App, space []pattern.Head) error {
-	kinds := make([]pattern.Kind, plantedHeads)
-	found, err := patterns.Search(ctx, plantedHeads, func(i int) (h *patterns.Head, err error) {
-		h, kinds[i] = patterns.Planted(searchSeed, i, s.Tokens)
-		return h, nil
-	}, space)
-	if err != nil {
-		return err
-	}
-	return printWhole(app.Stdout, answers.Confusions(kinds, found))
 }
 
 // search finds the patterns of a model's heads, layer by layer.

@@ -55,7 +55,7 @@ var reported = []struct {
 		"gpu=h100-80gb", "--set", "system.max_requests=128"}},
 	{"validation", 6, []string{"validate", "validate-tiny.toml", "--live=reference", "--set",
 		"workload.requests=2", "--split-every", "2"}},
-	{"calibration", 6, nil},
+	{"calibration", 3, nil},
 	{"purchase", 4, nil},
 }
 

@@ -311,8 +311,7 @@ func TestInterruptedDrawing(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, args := range [][]string{{"report", "R", "--format", "png", "--out", "F"}, {"paper",
-		"patterns"}} {
+	for _, args := range [][]string{{"report", "R", "--format", "png", "--out", "F"}} {
 		if status, _, errs := runHere(ctx, pretend, args...); status != Interrupted ||
 			errs != "sparseserve: interrupted\n" {
 			t.Errorf("%v: status %d, stderr %q", args, status, errs)

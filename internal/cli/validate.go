@@ -121,7 +121,7 @@ func printValidation(ctx context.Context, app *App, out string, report *validate
 		return err
 	}
 	listFiles(app.Stdout, out, append(report.Files, pictures...))
-	_, err = fmt.Fprintf(app.Stdout, "Other errors, and what was measured: %s\n", all)
+	_, err = fmt.Fprintf(app.Stdout, "Other errors: %s\n", all)
 	return err
 }
 
