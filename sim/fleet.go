@@ -97,6 +97,9 @@ func (f *Fleet) startReplica(r *replica, index int) error {
 		return err
 	}
 	s.run, s.place = f.run, place{fleet: f, replica: index, number: int32(len(f.servers))}
+	if f.router.remembers {
+		s.sent = newSentPrompts(s.memory.Tokens(s.memory.Total()))
+	}
 	s.steps = r.steps
 	r.server, f.servers = s, append(f.servers, s)
 	return nil
@@ -242,7 +245,11 @@ func (f *Fleet) send(t ticket) {
 	for i := range f.replicas {
 		if r := &f.replicas[i]; r.server != nil && !r.draining {
 			l := &r.server.load
-			v.Candidates = append(v.Candidates, Candidate{i, l.requests, l.tokens, l.workingSet})
+			c := Candidate{Replica: i, Requests: l.requests, Tokens: l.tokens, WorkingSet: l.workingSet}
+			if sent := r.server.sent; sent != nil {
+				c.Sent = min(sent.tokens(t.arrival.Content), int64(t.arrival.Prompt-1))
+			}
+			v.Candidates = append(v.Candidates, c)
 		}
 	}
 	now := f.events.Now()
@@ -260,7 +267,11 @@ func (f *Fleet) send(t ticket) {
 		f.metrics.strandedFor = max(f.metrics.strandedFor, now-t.since)
 	}
 	v.Last = v.Candidates[f.router.Pick(v, &t.arrival)].Replica
-	f.replicas[v.Last].server.offer(now, t)
+	to := f.replicas[v.Last].server
+	if to.sent != nil {
+		to.sent.add(t.arrival.Content)
+	}
+	to.offer(now, t)
 }
 
 func (f *Fleet) schedule(at des.Time, kind eventKind, n int64) {

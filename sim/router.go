@@ -15,6 +15,7 @@ type Candidate struct {
 	Requests   int   // unfinished requests
 	Tokens     int64 // remaining tokens to prefill and to emit
 	WorkingSet int64 // bytes of KV: the decodes' selections with offloading, all KV otherwise
+	Sent       int64 // first tokens of the prompt that the replica was sent before; router prefix
 }
 
 // View is the input of a router: the replicas that take requests, at least one, in order of their
@@ -29,19 +30,22 @@ type View struct {
 type Router struct {
 	Name, About string
 	Pick        func(*View, *Arrival) int
+	remembers   bool // it reads Candidate.Sent
 }
 
 // routers lists the routers that a configuration can name. A new router needs a function and an
 // entry here.
 var routers = []Router{
-	{RoundRobin, "each replica in turn", roundRobin},
-	{"least-tokens", "the replica with the fewest tokens to prefill and to emit", leastTokens},
+	{RoundRobin, "each replica in turn", roundRobin, false},
+	{"least-tokens", "the replica with the fewest tokens to prefill and to emit", leastTokens, false},
 	{"least-working-set", "the replica whose requests need the least KV in HBM: what their decodes " +
 		"select with " +
-		"offloading, all without", leastWorkingSet},
+		"offloading, all without", leastWorkingSet, false},
 	{"session", "always the same replica for a session of the trace, while it takes requests; " +
 		"requests without one " +
-		"as round-robin", bySession},
+		"as round-robin", bySession, false},
+	{"prefix", "the replica with the fewest tokens to compute: its own, less the tokens of the prompt " +
+		"that it was sent before", byPrefix, true},
 }
 
 // RoundRobin is the default router.

@@ -34,7 +34,8 @@ func TestRoutersPick(t *testing.T) {
 		for _, r := range all {
 			v.Candidates = append(v.Candidates,
 				sim.Candidate{Replica: r, Tokens: rapid.Int64Range(0, 5).Draw(t, "tokens"),
-					WorkingSet: rapid.Int64Range(0, 5).Draw(t, "set")})
+					WorkingSet: rapid.Int64Range(0, 5).Draw(t, "set"),
+					Sent:       rapid.Int64Range(0, 5).Draw(t, "sent")})
 		}
 		a := &sim.Arrival{Session: rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "session")}
 		next := v.Last + 1 // round robin: the next number that is there
@@ -47,6 +48,7 @@ func TestRoutersPick(t *testing.T) {
 		for name, of := range map[string]func(sim.Candidate) int64{
 			"least-tokens":      func(c sim.Candidate) int64 { return c.Tokens },
 			"least-working-set": func(c sim.Candidate) int64 { return c.WorkingSet },
+			"prefix":            func(c sim.Candidate) int64 { return c.Tokens - c.Sent },
 		} {
 			want := slices.MinFunc(v.Candidates, func(x, y sim.Candidate) int { return int(of(x) - of(y)) })
 			if got := v.Candidates[pick[name](v, a)]; got != want {

@@ -49,6 +49,7 @@ type place struct {
 	number  int32  // server number, unique in the fleet over all restarts
 	touched bool   // had an event at this time
 	load    load
+	sent    *sentPrompts // of router prefix; nil: another
 }
 
 // NewServer returns a server with no requests.

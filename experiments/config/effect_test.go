@@ -93,7 +93,7 @@ func TestTablesWithoutEffectAreWarnedOf(t *testing.T) {
 		return warn.Texts(s.Variants[0].Config.Unused)
 	}
 	compared, err := LoadServer("", []string{"model=llama2-7b", "gpu=h100-80gb",
-		"metrics.warmup=share", "output.steps=true"}, false)
+		"metrics.warmup=share", "output.steps=true"}, false, "")
 	if err != nil {
 		t.Fatal(err)
 	}

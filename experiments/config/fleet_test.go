@@ -66,13 +66,13 @@ func TestFleetResolves(t *testing.T) {
 func TestFleetIsNoServer(t *testing.T) {
 	sets := []string{"model=llama2-7b", "gpu=h100-80gb"}
 	for _, set := range []string{"fleet.replicas=2", "fleet.fail=[[1,0,1]]"} {
-		_, err := LoadServer("", append(sets, set), false)
+		_, err := LoadServer("", append(sets, set), false, "")
 		if err == nil || !strings.Contains(err.Error(), set[:strings.Index(set, "=")]) ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", set, err)
 		}
 	}
-	if _, err := LoadServer("", append(sets, "fleet.replicas=1"), false); err != nil {
+	if _, err := LoadServer("", append(sets, "fleet.replicas=1"), false, ""); err != nil {
 		t.Error(err)
 	}
 }

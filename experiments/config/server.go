@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -11,8 +12,9 @@ import (
 // LoadServer decodes the configuration of the real server of a record: the file or built-in
 // experiment named by path (none if empty), under --set flags. Model and card have no default. The
 // caller replaces the workload with a record (Config.replayed). If identified, the record names the
-// content of its prompts, and the server has its engine's default prefix cache.
-func LoadServer(path string, sets []string, identified bool) (*Config, error) {
+// content of its prompts, and the server has its engine's default prefix cache. preset is the
+// system of a configuration that names none; "": ServerPreset.
+func LoadServer(path string, sets []string, identified bool, preset string) (*Config, error) {
 	l := newLoader()
 	l.compares = true
 	if err := l.serverBase(); err != nil {
@@ -36,7 +38,7 @@ func LoadServer(path string, sets []string, identified bool) (*Config, error) {
 	if err := l.set(sets); err != nil {
 		return nil, err
 	}
-	l.serverSystem(identified)
+	l.serverSystem(identified, cmp.Or(preset, ServerPreset))
 	// until the record's
 	l.cfg.Workload, l.cfg.Rates, l.cfg.Clients = traces.DefaultSpec(), []float64{1}, []int{0}
 	if err := l.oneServer(); err != nil {
@@ -71,10 +73,10 @@ const ServerPreset = "vllm-0.15"
 // serverSystem sets the system if the configuration does not. The comparison infers prefix cache
 // hits, unless the record names its prompts. Sampling is the setting of kept records, because they
 // are compared under it.
-func (l *loader) serverSystem(identified bool) {
+func (l *loader) serverSystem(identified bool, preset string) {
 	for key, value := range map[string]string{"prefix_cache.mode": sim.PrefixOff,
 		"sampling": SamplingTopP} {
-		if identified && key == "prefix_cache.mode" {
+		if identified && key == "prefix_cache.mode" || preset != ServerPreset && key == "sampling" {
 			continue
 		}
 		if path := specKey(key); !l.chosen(path) {
@@ -82,7 +84,7 @@ func (l *loader) serverSystem(identified bool) {
 		}
 	}
 	if len(l.presets) == 0 && len(l.custom) == 0 {
-		l.presets = []string{ServerPreset}
+		l.presets = []string{preset}
 	}
 }
 

@@ -21,7 +21,7 @@ func ExampleReplay_Do() {
 		return
 	}
 	defer os.RemoveAll(dir)
-	server, err := config.LoadServer("", []string{"model=llama2-7b", "gpu=h100-80gb"}, false)
+	server, err := config.LoadServer("", []string{"model=llama2-7b", "gpu=h100-80gb"}, false, "")
 	if err != nil {
 		fmt.Println(err)
 		return

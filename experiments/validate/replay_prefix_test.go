@@ -99,7 +99,7 @@ func TestColdStart(t *testing.T) {
 // If a record names its prompts, the simulated prefix cache decides which tokens hit, and compare
 // estimates nothing.
 func TestIdentifiedPromptsHitTheCache(t *testing.T) {
-	cfg, err := config.LoadServer("", []string{"model=llama2-7b", "gpu=h100-80gb"}, true)
+	cfg, err := config.LoadServer("", []string{"model=llama2-7b", "gpu=h100-80gb"}, true, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ import (
 func llamaServer(t *testing.T, sets ...string) *config.Config {
 	t.Helper()
 	c, err := config.LoadServer("", append([]string{"model=llama2-7b", "gpu=h100-80gb"}, sets...),
-		false)
+		false, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestLoadServer(t *testing.T) {
 		"[[systems]]\nname = \"mine\"\nprefill.max_prompt_tokens = 100\nmax_requests = "+
 		"7\n[output]\nsteps = "+
 		"true\n")
-	c, err := config.LoadServer(path, []string{"system.max_tokens=512"}, false)
+	c, err := config.LoadServer(path, []string{"system.max_tokens=512"}, false, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestLoadServerErrors(t *testing.T) {
 		"no room": {"", append(served[:2:2], "system.kv_gib=500"), "--set system.kv_gib=500: " +
 			"h100-80gb leaves "},
 	} {
-		_, err := config.LoadServer(c.path, c.sets, false)
+		_, err := config.LoadServer(c.path, c.sets, false, "")
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}

@@ -62,7 +62,7 @@ func TestComparisonOfAFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	record.Failed = 2
-	c, err := config.LoadServer("", []string{"model=llama2-7b", "gpu=h100-80gb"}, false)
+	c, err := config.LoadServer("", []string{"model=llama2-7b", "gpu=h100-80gb"}, false, "")
 	if err != nil {
 		t.Fatal(err)
 	}

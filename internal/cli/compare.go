@@ -46,7 +46,7 @@ func (c *compareCmd) Run(ctx context.Context, app *App) error {
 		return err
 	}
 	cfg, err := config.LoadServer(c.B, c.Set,
-		record.Identified() && prefix == validate.PrefixAuto)
+		record.Identified() && prefix == validate.PrefixAuto, record.Server())
 	if err != nil {
 		return err
 	}

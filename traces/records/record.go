@@ -31,6 +31,14 @@ type Request struct {
 	Content *prefix.Content
 }
 
+// Server returns the preset of the server that the record's client was made for; "": any.
+func (m *Record) Server() string {
+	if m.Format == formatSGLang {
+		return formatSGLang
+	}
+	return ""
+}
+
 // Identified reports whether the record describes shared prompts.
 func (m *Record) Identified() bool { return len(m.Requests) > 0 && m.Requests[0].Content != nil }
 

@@ -58,7 +58,7 @@ func (l load) times(took []float64) []float64 {
 	return at
 }
 
-// String says what the times are made from.
+// String describes the load.
 func (l load) String() string {
 	var from []string
 	if l.Rate > 0 {
