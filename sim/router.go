@@ -44,8 +44,8 @@ var routers = []Router{
 	{"session", "always the same replica for a session of the trace, while it takes requests; " +
 		"requests without one " +
 		"as round-robin", bySession, false},
-	{"prefix", "the replica with the fewest tokens to compute: its own, less the tokens of the prompt " +
-		"that it was sent before", byPrefix, true},
+	{"prefix", "the replica with the fewest tokens to compute: its own, less the tokens of the " +
+		"prompt that it was sent before", byPrefix, true},
 }
 
 // RoundRobin is the default router.

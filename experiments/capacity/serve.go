@@ -159,7 +159,8 @@ func caches(p *config.Point) bool { return p.System.CachesPrefixes() || p.Worklo
 // placeholder stands for the weights in a command if their location is unknown.
 const placeholder = "MODEL"
 
-// servedModel returns the repository or folder from which a server loads a model, quoted for a shell.
+// servedModel returns the repository or folder from which a server loads a model, quoted for a
+// shell.
 func servedModel(model, source string) string {
 	if found := regexp.MustCompile(repository).FindStringSubmatch(source); found != nil {
 		return found[1]

@@ -205,7 +205,8 @@ func TestEvidencePageHasFiguresInBlocksAlone(t *testing.T) {
 		t.Errorf("%s has %d lines, more than 155", evidencePage, n)
 	}
 	blocks := regexp.MustCompile(`(?s)<!-- ([a-z]+) -->.*?<!-- /[a-z]+ -->`)
-	named := regexp.MustCompile("(?s)```.*?```|`[^`]*`|\\]\\([^)]*\\)|(vLLM|SGLang) [0-9.]+|arXiv [0-9.]+")
+	named := regexp.MustCompile("(?s)```.*?```|`[^`]*`|\\]\\([^)]*\\)|" +
+		"(vLLM|SGLang) [0-9.]+|arXiv [0-9.]+")
 	figure := regexp.MustCompile(`\b[0-9]+(\.[0-9]+| ?%| ?(percent|ms|us|s|of)\b)`)
 	prose := named.ReplaceAllString(blocks.ReplaceAllString(string(text), ""), "")
 	for _, found := range figure.FindAllStringIndex(prose, -1) {

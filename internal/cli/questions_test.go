@@ -66,7 +66,7 @@ var questions = []asking{
 		"list engines sglang-0.4", []string{"prefill first"}, exitOK},
 }
 
-// Each question gets its answer, and docs/questions.md has the table of them.
+// Each question gets its answer, and docs/questions.md lists all.
 func TestQuestionsPage(t *testing.T) {
 	dir := absolute(t, "testdata", "questions")
 	page := absolute(t, "..", "..", "docs", "questions.md")
