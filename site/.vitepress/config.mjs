@@ -61,7 +61,8 @@ export default defineConfig({
         ['Source tree', '/docs/house'], ['Testing', '/docs/testing'],
         ['Performance', '/docs/performance']) },
       { text: 'Evidence', items: pages(
-        ['Evidence', '/docs/evidence'], ['SparseServe', '/docs/studies/sparseserve'],
+        ['Evidence', '/docs/evidence'], ['Questions of others', '/docs/questions'],
+        ['SparseServe', '/docs/studies/sparseserve'],
         ['PSA', '/docs/studies/psa'], ['MInference', '/docs/studies/minference'],
         ['Accuracy', '/docs/studies/accuracy-proxy'], ['Eviction', '/docs/studies/eviction'],
         ['Prefix hits', '/docs/studies/prefix']) },
