@@ -100,7 +100,6 @@ type ValidatedRun struct {
 	Seed               uint64
 	Live, Simulated    sim.Summary
 	Comparisons        []Comparison
-	Steps              []Step
 	// Saturated is set if requests arrived faster than the live run served them (saturated).
 	Saturated bool
 }

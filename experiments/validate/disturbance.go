@@ -25,12 +25,12 @@ const DisturbedAbove = 1.2
 // with the same number of decodes. Each live time is divided by the modelled time of the step,
 // because contexts grow, and then by the median of its group. slow is the 95th percentile over all
 // groups: 1 if all steps are alike. ok is false if there is no group.
-func alike(steps []Step) (slow float64, ok bool) {
+func alike(steps []step) (slow float64, ok bool) {
 	groups := map[int][]float64{}
 	for i := range steps {
 		s := &steps[i]
-		if !s.Mixed && s.loads == 0 && !s.Split && s.Live > 0 && s.Model > 0 {
-			groups[s.decodes] = append(groups[s.decodes], s.Live/s.Model)
+		if !s.mixed && s.loads == 0 && !s.split && s.live > 0 && s.model > 0 {
+			groups[s.decodes] = append(groups[s.decodes], s.live/s.model)
 		}
 	}
 	var all []float64
@@ -52,7 +52,7 @@ func alike(steps []Step) (slow float64, ok bool) {
 }
 
 // compareAlike compares the ratio of alike with 1, the value of an undisturbed host.
-func compareAlike(run string, steps []Step) []Comparison {
+func compareAlike(run string, steps []step) []Comparison {
 	slow, ok := alike(steps)
 	if !ok {
 		return nil

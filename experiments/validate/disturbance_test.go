@@ -7,29 +7,29 @@ import (
 
 // decoding makes steps of one number of decodes, whose contexts grow: the model
 // says so. Every nth takes slow times as long, live.
-func decoding(decodes, steps, nth int, slow float64) (all []Step) {
+func decoding(decodes, steps, nth int, slow float64) (all []step) {
 	for i := range steps {
 		model := 0.005 + 0.0001*float64(i)
 		live := 1.03 * model // a model's error says nothing of the host
 		if i%nth == 0 {
 			live *= slow
 		}
-		all = append(all, Step{decodes: decodes, Live: live, Model: model})
+		all = append(all, step{decodes: decodes, live: live, model: model})
 	}
 	return all
 }
 
 func TestAlike(t *testing.T) {
 	never := 1 << 20
-	with := func(steps []Step, change func(*Step)) []Step {
+	with := func(steps []step, change func(*step)) []step {
 		for i := range steps {
 			change(&steps[i])
 		}
 		return steps
 	}
-	offset := with(decoding(2, 100, never, 1), func(s *Step) { s.Live *= 3 })
+	offset := with(decoding(2, 100, never, 1), func(s *step) { s.live *= 3 })
 	for name, c := range map[string]struct {
-		steps []Step
+		steps []step
 		want  float64 // 0: nothing can be said
 	}{
 		"quiet":                {decoding(1, 100, never, 1), 1},
@@ -40,10 +40,10 @@ func TestAlike(t *testing.T) {
 		"few of each": {
 			append(decoding(1, minAlike-1, 2, 9), decoding(2, minAlike-1, 2, 9)...), 0},
 		"just enough": {decoding(1, minAlike, 3, 9), 9},
-		"loads":       {with(decoding(1, 100, 2, 9), func(s *Step) { s.loads = 1 }), 0},
-		"prefills":    {with(decoding(1, 100, 2, 9), func(s *Step) { s.Mixed = true }), 0},
-		"split":       {with(decoding(1, 100, 2, 9), func(s *Step) { s.Split = true }), 0},
-		"no price":    {with(decoding(1, 100, 2, 9), func(s *Step) { s.Model = 0 }), 0},
+		"loads":       {with(decoding(1, 100, 2, 9), func(s *step) { s.loads = 1 }), 0},
+		"prefills":    {with(decoding(1, 100, 2, 9), func(s *step) { s.mixed = true }), 0},
+		"split":       {with(decoding(1, 100, 2, 9), func(s *step) { s.split = true }), 0},
+		"no price":    {with(decoding(1, 100, 2, 9), func(s *step) { s.model = 0 }), 0},
 	} {
 		if got, ok := alike(c.steps); math.Abs(got-c.want) > 1e-9 || ok != (c.want > 0) {
 			t.Errorf("%s: %v, %v, want %v", name, got, ok, c.want)

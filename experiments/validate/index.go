@@ -30,10 +30,6 @@ func (v *Validation) index(lives, simulated []string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", lives[i], err)
 		}
-		steps := filepath.Join(v.Dir, stepsFolder, v.folder(&p.Point)+".csv.gz")
-		if err := price(&p.Point, lives[i], steps); err != nil {
-			return err
-		}
 		row := validationRun{Run: p.Label, System: p.System.Name, Model: p.Model, GPU: p.GPU,
 			Rate: p.Workload.Rate, Clients: p.Workload.Concurrency, Seed: p.Seed,
 			Trace: filepath.Base(p.Workload.Trace), Requests: traces.Count(p.Workload),
@@ -41,13 +37,18 @@ func (v *Validation) index(lives, simulated []string) error {
 		for _, path := range []struct {
 			from string
 			into *string
-		}{{lives[i], &row.Live}, {simulated[i], &row.Simulated}, {steps, &row.Steps}} {
+		}{{lives[i], &row.Live}, {simulated[i], &row.Simulated}} {
 			rel, err := filepath.Rel(v.Dir, path.from)
 			if err != nil {
 				return err
 			}
 			*path.into = filepath.ToSlash(rel)
 		}
+		steps, err := priced(&p.Point, lives[i])
+		if err != nil {
+			return err
+		}
+		row.Steps = append(compareSteps(p.Label, steps), compareAlike(p.Label, steps)...)
 		requests, err := readServed(lives[i])
 		if err != nil {
 			return err

@@ -102,18 +102,14 @@ func TestKeptRuns(t *testing.T) {
 }
 
 // keptSteps prices the steps of a kept live run.
-func keptSteps(dir string) (steps []Step, live sim.Summary, err error) {
+func keptSteps(dir string) (steps []step, live sim.Summary, err error) {
 	p, err := config.LoadPoint(filepath.Join(dir, run.ConfigFile))
 	if err != nil {
 		return nil, live, err
 	}
-	table, err := priced(&p, dir)
-	if err != nil {
+	if steps, err = priced(&p, dir); err != nil {
 		return nil, live, err
 	}
-	if live, err = run.ReadSummary(dir); err != nil {
-		return nil, live, err
-	}
-	steps, err = readSteps(dir, table)
+	live, err = run.ReadSummary(dir)
 	return steps, live, err
 }

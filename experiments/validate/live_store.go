@@ -87,14 +87,11 @@ func (s *liveStore) find(p *config.Point) (dir, note string, err error) {
 		"but one", p.Name, len(found), strings.Join(found, ", "))
 }
 
-// whole reads the files of a live run, of which callsFile is optional.
+// whole reads the files of a live run.
 func whole(dir string) error {
 	_, served := readServed(dir)
 	_, summary := run.ReadSummary(dir)
-	calls := error(nil)
-	if path := filepath.Join(dir, callsFile); files.HasResult(path) {
-		_, calls = files.ReadResult(path)
-	}
+	_, calls := files.ReadResult(filepath.Join(dir, callsFile))
 	return errors.Join(served, summary, calls)
 }
 

@@ -19,7 +19,6 @@ const (
 	validationIndex = "runs.json"
 	validationJSON  = "validate.json"
 	validationCSV   = "validate.csv"
-	stepsFolder     = "steps"
 )
 
 // validationRuns is the content of runs.json: the kept runs to compare.
@@ -43,9 +42,10 @@ type validationRun struct {
 	Variant   string  `json:"variant"`
 	Live      string  `json:"live"`
 	Simulated string  `json:"simulated"`
-	Steps     string  `json:"steps"`
 	Saturated bool    `json:"saturated"`
 	DelayS    float64 `json:"delay_s"` // of the service level
+	// Steps are the figures of the steps.
+	Steps []Comparison `json:"step_figures,omitempty"`
 }
 
 // Report is the comparison of a simulation with live runs.
@@ -132,30 +132,9 @@ func (v *validationRun) read(dir string) (r ValidatedRun, err error) {
 	if err != nil {
 		return r, err
 	}
-	if r.Steps, err = v.pricedSteps(dir, r.Live.Steps); err != nil {
-		return r, err
-	}
-	r.Comparisons = slices.Concat(compareSummaries(v.Run, &r.Live, &r.Simulated),
-		compareSteps(v.Run, r.Steps), compareAlike(v.Run, r.Steps))
+	r.Comparisons = append(compareSummaries(v.Run, &r.Live, &r.Simulated), v.Steps...)
 	r.Saturated = saturated(&r.Live, requests, &config.SLO{DelayS: v.DelayS})
 	return r, nil
-}
-
-// pricedSteps reads a run's steps and checks their number.
-func (v *validationRun) pricedSteps(dir string, of int64) ([]Step, error) {
-	path := filepath.Join(dir, filepath.FromSlash(v.Steps))
-	text, err := files.ReadResult(path)
-	if err != nil {
-		return nil, err
-	}
-	steps, err := readSteps(path, text)
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(steps)) != of {
-		return nil, fmt.Errorf("%s: %d steps, the live run has %d", path, len(steps), of)
-	}
-	return steps, nil
 }
 
 // write writes the table of all comparisons as JSON and CSV.

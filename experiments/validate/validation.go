@@ -30,9 +30,8 @@ type LiveRunner interface {
 //
 //	live/KEY/        config.toml, summary.json, requests.csv.gz, calls.json.gz, point.json
 //	simulated/       the Store of the simulations
-//	steps/RUN.csv.gz each step of a live run and the modelled time of its batch
 //	pictures/        PNGs, drawn by package figures
-//	runs.json        which runs are compared
+//	runs.json        which runs are compared, with the figures of their steps
 //	validate.json    every figure, live and simulated, as in validate.csv
 //
 // A finished run is reused as long as its configuration, profile and program, and the device of a

@@ -20,7 +20,7 @@ import (
 // validated is a run with fixed figures; off is the error of mean TTFT.
 func validated(name string, rate, off float64, saturated bool) validate.ValidatedRun {
 	r := validate.ValidatedRun{Run: name, System: name, Model: "m", Rate: rate, Saturated: saturated,
-		LiveFolder: "live/" + name, Steps: []validate.Step{{}}}
+		LiveFolder: "live/" + name}
 	r.Live = sim.Summary{TTFT: sim.Stats{Mean: 2}, ThroughputTokS: 100, Steps: 1000}
 	r.Simulated = sim.Summary{TTFT: sim.Stats{Mean: 2 * (1 + off)}, ThroughputTokS: 100}
 	blocks, delay := 0.0, 0.0 // only one run loads and waits
