@@ -54,8 +54,9 @@ type DeviceOptions struct {
 //     layer_overhead.go), linears, attention, and the digests of filled blocks (Scoring).
 //     Progressive attention includes the loads of its rounds (progressive_timeline.go). While the
 //     card's clock is low, linears and attention of prefill take longer (clock.go). An overlapping
-//     GPU scatter kernel slows compute (SaveStall). The layer's saves join the D2H queue after its QKV linear: the GPU copies them
-//     to the save buffer, and the step waits until the queue fits the buffer (both SaveStall).
+//     GPU scatter kernel slows compute (SaveStall). The layer's saves join the D2H queue after its
+//     QKV linear: the GPU copies them to the save buffer, and the step waits until the queue fits
+//     the buffer (both SaveStall).
 //   - Finish passes embedding, LM head and sampling. If the CPU's launches of layers with block
 //     selection took longer than the GPU's work, it passes the difference (Host). The queue
 //     carries over to the next step.

@@ -42,8 +42,8 @@ func (d *Device) Repeat(layer, n int, w *sim.Work) error {
 }
 
 // Next implements sim.Repeater. It applies to a plain model if the card's clock does not change,
-// nothing was saved or loaded, and the host planned both steps alike. Then only attention depends on
-// context lengths, and all other times repeat.
+// nothing was saved or loaded, and the host planned both steps alike. Then only attention depends
+// on context lengths, and all other times repeat.
 func (d *Device) Next(s *sim.Step, w *sim.Work) (timing sim.Timing, ok bool) {
 	if d.running || d.classes != nil || d.loader != nil || d.saver != nil || !d.clock.standsStill(w) ||
 		d.rested && d.engine.planAhead || len(w.Patterns) > 0 {

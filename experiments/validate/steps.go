@@ -25,10 +25,13 @@ var phaseNames = []string{"linears", "prefill_attention", "prefill_index", "dens
 func phaseTimes(p *sim.Phases) (all []float64) {
 	for _, t := range []des.Time{p.Linears, p.PrefillAttention, p.PrefillIndex, p.DenseAttention,
 		p.SparseAttention, p.Scoring, p.LoadStall, p.SaveStall, p.Head, p.Host} {
-		all = append(all, t.Seconds())
+		all = append(all, secondsOf(t))
 	}
 	return all
 }
+
+// secondsOf returns the float64 nearest to a time in seconds.
+func secondsOf(t des.Time) float64 { return float64(t) / float64(des.Second) }
 
 // step is one step of a live run and the modelled times of its batch, in seconds.
 type step struct {
@@ -77,8 +80,8 @@ func priced(p *config.Point, dir string) ([]step, error) {
 
 // stepOf returns a recorded step with its modelled times.
 func stepOf(r *live.RecordedStep, model *sim.Timing) step {
-	s := step{split: r.Timing.Phases.Unsplit == 0, live: r.Timing.Elapsed.Seconds(),
-		model: model.Elapsed.Seconds(), livePhases: phaseTimes(&r.Timing.Phases),
+	s := step{split: r.Timing.Phases.Unsplit == 0, live: secondsOf(r.Timing.Elapsed),
+		model: secondsOf(model.Elapsed), livePhases: phaseTimes(&r.Timing.Phases),
 		modelPhases: phaseTimes(&model.Phases)}
 	for i := range r.Works {
 		s.decodes = max(s.decodes, r.Works[i].Decodes)
