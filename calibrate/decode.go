@@ -170,23 +170,13 @@ func fitDecode(s *Samples, p *hw.Profile, from source, name, probe, axis, what s
 		})
 	*stream = hw.Stream{
 		Launch: from.us(c[0], what), Rate: from.gbps(c[2], what),
-		Largest: from.figure(largestOf(s.of(probe), bytes)*1e-9, "GB", "the largest point measured"),
 	}
 	if merge := perBlock(c[1], from,
 		what+", merging the splits of a list, for each split and query head"); merge.Set() && ctas > 0 {
-		stream.Merge, stream.CTAs = merge,
-			from.figure(ctas, "CTAs", strconv.Itoa(ctasPerSM)+" on each SM")
+		stream.Merge = merge
 	}
 	return model{name: name, fit: fit, held: held, price: price,
 		draw: picture{x: bytes, xLabel: "bytes", rate: bytes}}
-}
-
-func largestOf(d data, size func(observation) float64) float64 {
-	most := 0.0
-	for _, at := range d {
-		most = math.Max(most, size(at))
-	}
-	return most
 }
 
 // fitWaves adds to block-sparse decode what each wave of its CTAs but the first costs (hw:
@@ -220,7 +210,6 @@ func fitWaves(s *Samples, p *hw.Profile, from source) {
 	const what = "block-sparse decode kernel"
 	p.SparseDecode = hw.Stream{
 		Launch: from.us(c[0], what), Rate: from.gbps(c[1], what),
-		CTAs: from.figure(ctas, "CTAs", strconv.Itoa(ctasPerSM)+" on each SM"), Largest: smooth.Largest,
 		Merge: perBlock(c[3], from, what+", merging the splits of a list, for each query head"),
 		Wave:  perBlock(c[2], from, what+", for each wave of CTAs but the first"),
 	}

@@ -106,17 +106,11 @@ func fitScatter(s *Samples, p *hw.Profile, from source, link float64) model {
 		common[1]/mib, "MiB", what+"what is copied before the CPU begins, or scattered after the last "+
 			"copy")
 	p.Save.Scatter = nil
-	fewest := 0
 	for i, n := range threads {
 		p.Save.Scatter = append(p.Save.Scatter,
 			hw.ScatterRow{Threads: int(n),
 				Figure: from.gbps(rates[i], what+"the CPU's scatter")})
-		if rates[i] > rates[fewest]*1.02 {
-			fewest = i
-		}
 	}
-	p.Save.Threads = from.figure(float64(threads[fewest]), "threads",
-		"the fewest beyond which saving gains no more than 2 %")
 	return model{name: "save.scatter", fit: fit, held: held,
 		draw: picture{x: moved, xLabel: "bytes saved", rate: moved},
 		why:  unlike(fit),

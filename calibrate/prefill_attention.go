@@ -136,7 +136,9 @@ func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
 			Rate: from.figure(rows[i].rate*1e-12, "TFLOP/s", "causal prefill kernel")})
 	}
 	if sms > 0 {
-		p.Paged = prefillWaves(sms)
+		// the probe's lengths are powers of two and do not show that one more row block starts a wave
+		p.Paged.Rows = hw.Figure{Value: prefillRows, Unit: "tokens", From: hw.Derived,
+			Source: "queries of a CTA of the prefill kernel, cuda/prefill.cu"}
 		if each > 0 {
 			p.Paged.Copy = from.figure(each*1e9, "ns",
 				"prefill over KV blocks of 16 and of 64 tokens: what more copies cost, without FLOPs")
@@ -226,20 +228,6 @@ func fitPrefillRows(fit data, queries []int64, p *hw.Profile, sms, each float64)
 
 // prefillRows is the number of query tokens per CTA of the prefill kernel (cuda/prefill.cu).
 const prefillRows = 128
-
-// prefillWaves returns the wave size of the prefill kernel. The probe's lengths are powers of two
-// and do not show that one more row block starts a further wave.
-func prefillWaves(sms float64) hw.PagedPrefill {
-	figure := func(value float64, unit, what string) hw.Figure {
-		return hw.Figure{Value: value, Unit: unit, From: hw.Derived, Source: what}
-	}
-	return hw.PagedPrefill{
-		Rows: figure(prefillRows, "tokens", "queries of a CTA of the prefill kernel, cuda/prefill.cu"),
-		CTAs: figure(sms, "CTAs",
-			"SMs of the card. Two CTAs fit an SM and share its tensor cores, so a chunk takes at least as "+
-				"long as the SM with the most of them"),
-	}
-}
 
 // leastFull is the minimum share of SMs that a chunk must fill to measure a whole wave's rate.
 const leastFull = 0.9

@@ -89,13 +89,13 @@ func fitPSA(s *Samples, p *hw.Profile, from source) (model, bool) {
 		return at.Probe + at.Shape +
 			byAxis("micro_blocks")(at)
 	}, 2, nil)
-	hbm, clusterLists := p.GPU.HBMBandwidth.SI(), s.sms()
+	hbm, sms := p.GPU.HBMBandwidth.SI(), s.sms()
 	c := refine(fit, []float64{7e-6, 2e-6, hbm * 0.9, 7e-6},
 		[]bound{callBound, blockBound, {rateBound.low, hbm}, blockBound},
 		func(c []float64, at observation) float64 {
 			n, least := float64(psaLaunches(at)), c[1]
-			if lists(at) <= clusterLists {
-				least *= lists(at) / clusterLists
+			if lists(at) <= sms {
+				least *= lists(at) / sms
 			}
 			t := c[0] + (n-1)*c[3]
 			for _, bytes := range psaRoundBytes(at) {
@@ -107,11 +107,6 @@ func fitPSA(s *Samples, p *hw.Profile, from source) (model, bool) {
 		Launch: from.us(c[0], what), Rate: from.gbps(c[2], what),
 		Round:    from.us(c[1], what+", for each microbatch of one list, its decision included"),
 		Relaunch: from.us(c[3], what+", for each launch but the first"),
-		Largest:  from.figure(largestOf(all, psaBytes)*1e-9, "GB", "the largest point measured"),
-	}
-	if clusterLists > 0 {
-		p.PSADecode.ClusterLists = from.figure(
-			clusterLists, "lists", "one for each SM: clusters of CTAs share fewer")
 	}
 	return model{name: "psa_decode", fit: fit, held: held,
 		draw: picture{x: psaBytes, xLabel: "bytes", rate: psaBytes}, price: pricePSA}, true

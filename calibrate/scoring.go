@@ -1,8 +1,6 @@
 package calibrate
 
 import (
-	"strconv"
-
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 )
@@ -59,11 +57,8 @@ func (scoring) fit(s *Samples, p *hw.Profile, from source) []model {
 	})
 	p.Scoring = hw.Stream{
 		Launch: from.us(c[0], what), Rate: from.gbps(c[1], what),
-		Largest: from.figure(largestOf(s.of(probeSelect), bytes)*1e-9, "GB",
-			"the largest point measured"),
 	}
 	if ctas > 0 {
-		p.Scoring.CTAs = from.figure(ctas, "CTAs", strconv.Itoa(ctasPerSM)+" on each SM")
 		p.Scoring.Search = from.us(c[2],
 			what+", the search of a list of more blocks than are ranked at once")
 		p.Scoring.Unclustered = from.us(c[3], what+", of lists that no cluster of CTAs shares")

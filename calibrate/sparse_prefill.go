@@ -152,16 +152,16 @@ func (sparsePrefill) fit(s *Samples, p *hw.Profile, from source) (models []model
 // fitSparse fits attention of a probe.
 func fitSparse(s *Samples, p *hw.Profile, from source, probe, what string) (
 	row hw.SparseRow, m model) {
-	all := s.of(probe)
+	all, sms := s.of(probe), s.sms()
 	first := all[0]
 	m.fit, m.held = all.split(sameChunk, 2,
 		func(at observation) bool { return at.Key() == first.Key() })
 	waves := func(at observation) float64 {
 		tiles := sparseTiles(at)
-		if !p.Paged.CTAs.Set() {
+		if sms == 0 {
 			return tiles
 		}
-		return math.Ceil(tiles/p.Paged.CTAs.SI()) * p.Paged.CTAs.SI()
+		return math.Ceil(tiles/sms) * sms
 	}
 	share := func(at observation) float64 { return waves(at) / sparseTiles(at) }
 	ofBlocks := func(at observation) float64 { b, _ := sparseFLOPs(at); return b * share(at) }

@@ -68,7 +68,6 @@ func (swapIn) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Load.Swap = hw.SwapCost{
 		Launch:      from.us(c[0], what+"launch, lookup of 2,048 tokens and save of the newest"),
 		Scan:        from.us(c[1], what+"the walk of 1,024 slots"),
-		CTAs:        from.figure(ctas, "CTAs", "one on each SM"),
 		Rate:        from.gbps(c[2], what+"rows anywhere in a pinned pool"),
 		RequestRate: from.gbps(c[3], what+"rows of one request, which one CTA loads"),
 	}

@@ -47,7 +47,7 @@ type GPU struct {
 	// peak FP4 rate of dense matrices; not set: the tensor cores have no FP4
 	PeakFP4 Figure `toml:"peak_fp4,omitempty" dim:"compute,optional"`
 	// number of streaming multiprocessors, which run a kernel's CTAs
-	SMs Figure `toml:"sms,omitempty" dim:"count,optional"`
+	SMs Figure `toml:"sms" dim:"count"`
 	// peak HBM bandwidth
 	HBMBandwidth Figure `toml:"hbm_bandwidth" dim:"rate"`
 	// HBM that the driver reports

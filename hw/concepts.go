@@ -23,7 +23,7 @@ var parts = []Part{
 	{"elementwise", "pointwise", []string{"pointwise"}},
 	{"prefill attention", "prefill", []string{"prefill_attention"}},
 	{"prefill attention", "paged_prefill",
-		[]string{"paged_prefill.rows", "paged_prefill.ctas", "paged_prefill.rate", "paged_prefill.copy",
+		[]string{"paged_prefill.rows", "paged_prefill.rate", "paged_prefill.copy",
 			"paged_prefill.gather_launch", "paged_prefill.gather_rate"}},
 	{"prefill attention", "sparse_prefill", []string{"sparse_prefill"}},
 	{"memory-bound kernels", "dense_decode", streamKeys("dense_decode")},
@@ -32,8 +32,7 @@ var parts = []Part{
 	{"memory-bound kernels", "scoring", streamKeys("scoring")},
 	{"progressive attention", "psa_decode",
 		[]string{"psa_decode.launch", "psa_decode.round", "psa_decode.relaunch",
-			"psa_decode.rate", "psa_decode.cluster_lists"}},
-	{"progressive attention", "psa_clusters", []string{"psa_decode.cluster_lists"}},
+			"psa_decode.rate"}},
 	{"progressive attention", "continue_latency", []string{"host.continue_latency"}},
 	{"block close", "block_close", []string{"block_close.launch", "block_close.rate"}},
 	{"clock", "clock", []string{"clock.gain", "clock.gemm_steady_ratio", "clock.settling"}},
@@ -46,7 +45,7 @@ var parts = []Part{
 	{"link", "load_flash", []string{"load.flash_launch", "load.flash_floor",
 		"load.flash"}},
 	{"link", "load_contention", []string{"load.contention", "load.layer_delay"}},
-	{"link", "load_swap", []string{"load.swap.launch", "load.swap.scan", "load.swap.ctas",
+	{"link", "load_swap", []string{"load.swap.launch", "load.swap.scan",
 		"load.swap.rate", "load.swap.request_rate"}},
 	{"link", "save_memcpy", []string{"save.memcpy_call", "save.memcpy_base"}},
 	{"link", "save_gpu", []string{"save.gpu_launch", "save.gpu_floor",
@@ -61,7 +60,7 @@ var parts = []Part{
 
 // streamKeys lists the keys of a memory-bound kernel.
 func streamKeys(name string) (keys []string) {
-	for _, figure := range []string{"launch", "floor", "rate", "l2_rate", "merge", "ctas", "wave",
+	for _, figure := range []string{"launch", "floor", "rate", "l2_rate", "merge", "wave",
 		"search", "unclustered"} {
 		keys = append(keys, name+"."+figure)
 	}

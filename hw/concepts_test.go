@@ -158,8 +158,7 @@ func TestEachPartMovesSomePrice(t *testing.T) {
 // outside are figures that belong to no part: what bounds all prices, what only describes how
 // far was measured, and what no step is priced by.
 var outside = []string{"gpu.", "link.nominal", "interconnect.nominal", "cpu.", "front_end.",
-	"static.", "dense_decode.largest",
-	"sparse_decode.largest", "scoring.largest", "psa_decode.largest", "save.threads"}
+	"static."}
 
 // TestEveryFigureBelongsToAPart holds the table of parts to the profile's schema.
 func TestEveryFigureBelongsToAPart(t *testing.T) {

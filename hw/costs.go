@@ -173,11 +173,9 @@ func (c *coster) price(w *sim.Work) {
 	case c.latent != nil:
 		cost.dense, cost.sparse = c.overLatents(w)
 	case c.bounded:
-		t, _ := c.dense.of(float64(w.BoundedTokens), float64(w.Decodes))
-		cost.dense = nanoseconds(t)
+		cost.dense = nanoseconds(c.dense.of(float64(w.BoundedTokens), float64(w.Decodes)))
 	case w.Sparse:
-		t, beyond := c.sparse.Seconds(w)
-		n.mark(noteSparse, beyond, float64(w.DecodeTokens)*c.sparse.bytesEach)
+		t, _ := c.sparse.Seconds(w)
 		cost.sparse = nanoseconds(t)
 	default:
 		cost.dense = c.contexts(w)
@@ -196,8 +194,7 @@ func (c *coster) chunksOf(w *sim.Work) float64 {
 }
 
 func (c *coster) contexts(w *sim.Work) des.Time {
-	t, beyond := c.dense.Seconds(w)
-	c.notes.mark(noteDense, beyond, float64(w.DecodeTokens)*c.dense.bytesEach)
+	t, _ := c.dense.Seconds(w)
 	return nanoseconds(t)
 }
 
@@ -223,12 +220,10 @@ func (c *coster) overLatents(w *sim.Work) (dense, sparse des.Time) {
 	if c.bounded { // each query has a selection of its own
 		n, requests, queries = n*int64(1+w.Drafts), requests*queries, 1
 	}
-	t, beyond := c.latent.verify(float64(n), requests, queries)
+	t := c.latent.verify(float64(n), requests, queries)
 	c.notes.mark(noteLatent, n > 0 && c.latent.grid == nil, 0)
 	if c.bounded {
-		c.notes.mark(noteSparse, beyond, float64(n)*c.latent.row)
 		return 0, nanoseconds(t)
 	}
-	c.notes.mark(noteDense, beyond, float64(n)*c.latent.row)
 	return nanoseconds(t), 0
 }

@@ -71,9 +71,6 @@ func DecodeWavesOf(ctas, lists, tokens float64) DecodeWaves {
 		waves := math.Ceil(lists * splits / ctas)
 		return DecodeWaves{splits, waves, lists*splits - (waves-1)*ctas, math.Ceil(blocks / splits)}
 	}
-	if ctas == 0 {
-		return DecodeWaves{Splits: 1, Waves: 1, Last: lists, Blocks: blocks}
-	}
 	best := of(1)
 	for splits := 2.0; splits <= splitMost && splits <= math.Ceil(blocks/ctaWarps); splits++ {
 		if w := of(splits); w.Waves*(w.Blocks+splitFixed) < best.Waves*(best.Blocks+splitFixed) {

@@ -38,10 +38,6 @@ func (k KernelCosts) on(from, to *Card) KernelCosts {
 			f.scale(hbm, "HBM of "+to.Name)
 		case "peak":
 			f.scale(peak, "peak of "+to.Name)
-		case "sms":
-			if from.GPU.SMs.Set() && to.GPU.SMs.Set() {
-				f.scale(to.GPU.SMs.SI()/from.GPU.SMs.SI(), "SMs of "+to.Name)
-			}
 		case "h2d":
 			f.scale(h2d, "link of "+to.Name)
 		case "d2h":

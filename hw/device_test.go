@@ -215,7 +215,6 @@ func TestDeviceExtrapolationNotes(t *testing.T) {
 	for _, want := range []string{
 		"no measured points for llama3-8b", "9000 tokens, measured 1 to 4096",
 		"chunks of 100 tokens, measured from 512",
-		"dense decode attention: asked for 1.72e+10", "sparse decode attention",
 		"pool of 128.0 GiB, measured to 64 GiB", "64 scatter threads",
 		"progressive attention: no measured points on a100-40gb",
 	} {

@@ -75,8 +75,7 @@ func tflops(a prefillAttention, query, prefix int) float64 {
 // gbps returns a stream's rate over requests of some tokens each in GB/s.
 func gbps(k memoryBound, requests, tokens float64) float64 {
 	n := requests * tokens
-	t, _ := k.of(n, requests)
-	return n * k.bytesEach / t * 1e-9
+	return n * k.bytesEach / k.of(n, requests) * 1e-9
 }
 
 func TestFactsA100(t *testing.T) {

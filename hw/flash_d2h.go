@@ -5,6 +5,10 @@ import (
 	"math"
 )
 
+// ScatterThreads is the number of CPU threads that scatter saved blocks unless a system sets it:
+// on the calibrated hosts more gained at most 2 %.
+const ScatterThreads = 8
+
 // flashD2H is one memcpy into a staging buffer and the CPU's scatter:
 //
 //	t = call + B / min(link, scatter(threads)) + min(B, chunk) / max(link, scatter(threads))
@@ -13,7 +17,7 @@ import (
 // begin and end of a save.
 func (t *transfer) flashD2H(p *Profile, threads int) error {
 	if threads == 0 {
-		threads = int(math.Min(p.Save.Threads.SI(), p.CPU.Cores.SI()))
+		threads = int(math.Min(ScatterThreads, p.CPU.Cores.SI()))
 	}
 	if threads < 0 {
 		return fmt.Errorf("scatter threads: want 1 or more, or 0 for the profile's own, got %d", threads)

@@ -33,7 +33,7 @@ func TestOptionalStreamFigures(t *testing.T) {
 				sim.Work{DecodeTokens: int64(requests * context), Decodes: requests})
 		}
 	}
-	merge := func(p *Profile) { p.DenseDecode.Merge, p.DenseDecode.CTAs = ns(100), count(264, "CTAs") }
+	merge := func(p *Profile) { p.DenseDecode.Merge = ns(100) }
 	for _, c := range []struct {
 		name  string
 		set   func(p *Profile)
@@ -58,6 +58,7 @@ func TestOptionalStreamFigures(t *testing.T) {
 // HBM.
 func TestPSADecode(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
+	p.GPU.SMs.Value = 1
 	p.PSADecode = PSADecode{Launch: us(7), Round: us(4), Relaunch: us(1.5),
 		Rate: Figure{4096, "GB/s", Measured, "test"}}
 	for _, c := range []struct {
@@ -76,8 +77,8 @@ func TestPSADecode(t *testing.T) {
 			t.Errorf("%s: %.3f us, want %.3f", c.name, got*1e6, c.want)
 		}
 	}
-	// Of half as many lists as clusters share, a cluster shares each.
-	p.PSADecode.ClusterLists = count(64, "lists")
+	// Of half as many lists as SMs, a cluster shares each.
+	p.GPU.SMs.Value = 64
 	if got, _ := p.PSASeconds(m, 1, equalRounds(1, 64, 16), 1); math.Abs(
 		got*1e6-(7+4*2.048)) > 1e-6 {
 		t.Errorf("few lists: %.3f us, want %.3f", got*1e6, 7+4*2.048)
@@ -105,10 +106,6 @@ func TestFormsAreChecked(t *testing.T) {
 		want   string
 		change func(p *Profile)
 	}{
-		{"dense_decode.merge: want it together with ctas",
-			func(p *Profile) { p.DenseDecode.CTAs = Figure{} }},
-		{"sparse_decode.wave: means nothing without sparse_decode.ctas",
-			func(p *Profile) { p.SparseDecode.CTAs = Figure{} }},
 		{"psa_decode.rate: want it together with round",
 			func(p *Profile) { p.PSADecode.Round = Figure{} }},
 		{"load.layer_delay: want it and load.contention",

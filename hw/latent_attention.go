@@ -24,7 +24,6 @@ type latentDecode struct {
 	compute             float64 // R, FLOP/s
 	row                 float64
 	flops, computed     float64 // per token; with the rows that the tensor cores pad
-	largest             float64 // bytes measured
 
 	grid  *lattice // by requests, tokens and heads; nil: by bytes and FLOPs
 	heads float64
@@ -40,10 +39,10 @@ func newLatentDecode(p *Profile, m *Model, s Stream) *latentDecode {
 	each := float64(2*m.LatentDim() + 2*m.KVRank)
 	l := &latentDecode{peak: p.peak(), launch: s.Launch.SI(), floor: s.Floor.optional(),
 		rate: s.Rate.SI(), compute: attentionRate(p), row: float64(m.LayerKVBytesPerToken()),
-		flops: heads * each, computed: padded * each, largest: s.Largest.optional(), heads: heads}
+		flops: heads * each, computed: padded * each, heads: heads}
 	if g := p.grid(GridLatent, KVType(m)); g != nil && !m.IsIndexed() {
 		l.grid = newLattice(g)
-		l.launch, l.largest = slices.Min(g.Times)*1e-6, 0
+		l.launch = slices.Min(g.Times) * 1e-6
 	}
 	return l
 }
@@ -55,23 +54,22 @@ func attentionRate(p *Profile) float64 {
 
 // Seconds implements Cost.
 func (l *latentDecode) Seconds(w *sim.Work) (s float64, beyond bool) {
-	return l.verify(float64(w.DecodeTokens), float64(w.Decodes), float64(1+w.Drafts))
+	return l.verify(float64(w.DecodeTokens), float64(w.Decodes), float64(1+w.Drafts)), false
 }
 
-// verify returns the time of n tokens, summed over requests, with several queries per request, and
-// reports whether n exceeds the measured range. The queries of a request read its rows together.
-func (l *latentDecode) verify(n, requests, queries float64) (t float64, outside bool) {
+// verify returns the time of n tokens, summed over requests, with several queries per request. The
+// queries of a request read its rows together.
+func (l *latentDecode) verify(n, requests, queries float64) float64 {
 	if n <= 0 {
-		return 0, false
+		return 0
 	}
 	if l.grid != nil {
 		requests = max(1, requests)
-		t, _ = l.grid.seconds(Sizes{requests, n / requests, l.heads * queries})
-		return max(t, l.peak.floor(n*queries*l.flops, n*l.row)), false
+		t, _ := l.grid.seconds(Sizes{requests, n / requests, l.heads * queries})
+		return max(t, l.peak.floor(n*queries*l.flops, n*l.row))
 	}
-	t = l.launch + math.Max(n*l.row/l.rate, n*queries*l.computed/l.compute)
-	t = max(t, l.floor, l.peak.floor(n*queries*l.flops, n*l.row))
-	return t, l.largest > 0 && n*l.row > l.largest
+	t := l.launch + math.Max(n*l.row/l.rate, n*queries*l.computed/l.compute)
+	return max(t, l.floor, l.peak.floor(n*queries*l.flops, n*l.row))
 }
 
 // newLatentPrefill prices a layer's prefill attention over latents. Without an indexer, latents are

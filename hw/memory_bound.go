@@ -40,7 +40,6 @@ type memoryBound struct {
 	l2                  float64 // 0: unknown, all bytes come from HBM
 	merge, ctas, wave   float64
 	search, unclustered float64
-	largest             float64 // bytes measured; 0: unknown
 	heads, group        float64 // KV heads; query heads per KV head
 	bytesEach           float64 // HBM bytes per item, all KV heads
 	flopsEach           float64 // FLOPs per item
@@ -49,6 +48,9 @@ type memoryBound struct {
 	grid *lattice // by lists, tokens and queries; nil: launch + bytes/rate
 	wide float64  // head size / head size of the grid
 }
+
+// ctasPerSM is the number of CTAs of decode and scoring kernels that an SM runs at once.
+const ctasPerSM = 2
 
 // splitTokens is the minimum tokens of a list per CTA: four warps with a block of 32 tokens each.
 const splitTokens = ctaWarps * warpTokens
@@ -59,10 +61,9 @@ func newMemoryBound(p *Profile, m *Model, s Stream, bytesEach float64,
 	return memoryBound{
 		peak: p.peak(), launch: s.Launch.SI(), floor: s.Floor.optional(), rate: s.Rate.SI(),
 		l2:    s.L2Rate.optional(),
-		merge: s.Merge.optional(), ctas: s.CTAs.optional(), wave: s.Wave.optional(),
+		merge: s.Merge.optional(), ctas: ctasPerSM * p.GPU.SMs.SI(), wave: s.Wave.optional(),
 		search: s.Search.optional(), unclustered: s.Unclustered.optional(),
-		largest: s.Largest.optional(),
-		heads:   float64(m.KVHeads), group: float64(m.QHeads / m.KVHeads),
+		heads: float64(m.KVHeads), group: float64(m.QHeads / m.KVHeads),
 		bytesEach: bytesEach, flopsEach: 4 * float64(m.QHeads*m.HeadDim), items: items,
 	}
 }
@@ -70,20 +71,19 @@ func newMemoryBound(p *Profile, m *Model, s Stream, bytesEach float64,
 // Seconds implements Cost.
 func (k *memoryBound) Seconds(w *sim.Work) (s float64, beyond bool) {
 	return k.verify(float64(k.items(w)), float64(w.RereadTokens), float64(w.Decodes),
-		float64(1+w.Drafts))
+		float64(1+w.Drafts)), false
 }
 
-// of returns the time of n items, summed over requests, and reports whether n exceeds the measured
-// range.
-func (k *memoryBound) of(n, requests float64) (t float64, outside bool) {
+// of returns the time of n items, summed over requests.
+func (k *memoryBound) of(n, requests float64) float64 {
 	return k.verify(n, 0, requests, 1)
 }
 
 // verify is like of, with again items read again from L2 and several queries per request. The
 // queries of a request read its KV together: FLOPs and merges scale with queries, bytes do not.
-func (k *memoryBound) verify(n, again, requests, queries float64) (t float64, outside bool) {
+func (k *memoryBound) verify(n, again, requests, queries float64) float64 {
 	if n <= 0 {
-		return 0, false
+		return 0
 	}
 	requests = max(requests, 1)
 	lists, length, bytes := requests*k.heads, n/requests, n*k.bytesEach
@@ -109,8 +109,7 @@ func (k *memoryBound) verify(n, again, requests, queries float64) (t float64, ou
 	default:
 		t += k.group * queries * ListSplits(k.ctas, lists, length) * k.merge
 	}
-	t = max(t, k.floor, k.peak.floor(n*queries*k.flopsEach, once))
-	return t, k.largest > 0 && bytes > k.largest
+	return max(t, k.floor, k.peak.floor(n*queries*k.flopsEach, once))
 }
 
 // SharedRead returns the seconds to read bytes bytes, of which once bytes are distinct, at the

@@ -12,8 +12,6 @@ const (
 	noteLinears              // more tokens than measured
 	notePointwise            // more tokens than measured
 	notePrefill              // shorter chunks than measured
-	noteDense                // more bytes than measured
-	noteSparse               // more bytes than measured
 	notePool                 // larger host pool than measured
 	noteScatter              // scatter threads not measured
 	notePSA                  // no figures of progressive attention
@@ -33,8 +31,6 @@ var noteKernels = [noteCount]string{
 	noteLinears:       "linears",
 	notePointwise:     "norms, rope, activation",
 	notePrefill:       "prefill attention",
-	noteDense:         "dense decode attention",
-	noteSparse:        "sparse decode attention",
 	notePool:          "FlashH2D",
 	noteScatter:       "FlashD2H",
 	notePSA:           "progressive attention",
@@ -77,14 +73,6 @@ func newNotes(p *Profile, m *Model, c *coster) *notes {
 	n.text[notePrefill] = fmt.Sprintf(
 		"asked for chunks of %%.0f tokens, measured from %.0f on %s; rate held",
 		c.prefill.rate.x[0], p.Name)
-	n.text[noteDense] = fmt.Sprintf(
-		"asked for %%.3g bytes a layer, measured to %.3g on %s; continued at "+
-			"constant bandwidth",
-		c.dense.largest, p.Name)
-	n.text[noteSparse] = fmt.Sprintf(
-		"asked for %%.3g bytes a layer, measured to %.3g on %s; continued at "+
-			"constant bandwidth",
-		c.sparse.largest, p.Name)
 	n.text[notePool] = fmt.Sprintf(
 		"asked for a host pool of %%.1f GiB, measured to %.3g GiB on %s; rate held",
 		p.Load.Flash[len(p.Load.Flash)-1].PoolGiB, p.Name)

@@ -60,8 +60,8 @@ func TestLatentOfOneHead(t *testing.T) {
 		a, b := newDense(p, plain), newLatentDecode(p, &latent, p.DenseDecode)
 		b.computed = b.flops
 		for n := 1.0; n < 1e8; n *= 7 {
-			want, _ := a.of(n, 1)
-			if got, _ := b.verify(n, 1, 1); math.Abs(got/want-1) > 1e-12 {
+			want := a.of(n, 1)
+			if got := b.verify(n, 1, 1); math.Abs(got/want-1) > 1e-12 {
 				t.Errorf("%s: %g tokens take %gs over latents, %gs over keys and values", card, n, got,
 					want)
 			}
@@ -80,7 +80,7 @@ func TestLatentsAgainstFlashMLA(t *testing.T) {
 	m := mustModel(t, "deepseek-v3")
 	const n = 128 * 8192
 	l := newLatentDecode(p, m, p.DenseDecode)
-	s, _ := l.verify(n, 128, 1)
+	s := l.verify(n, 128, 1)
 	if got := n * l.flops / s / 1e12; got < 528 || got > 792 {
 		t.Errorf("128 heads: %.0f TFLOP/s, published 660", got)
 	}
@@ -89,7 +89,7 @@ func TestLatentsAgainstFlashMLA(t *testing.T) {
 		t.Fatal(err)
 	}
 	l = newLatentDecode(p, &few, p.DenseDecode)
-	s, _ = l.verify(n, 128, 1)
+	s = l.verify(n, 128, 1)
 	if got := n * l.row / s / 1e9; got < 2400 || got > 3600 {
 		t.Errorf("16 heads: %.0f GB/s, published 3000", got)
 	}
@@ -120,7 +120,7 @@ func TestSelectionAgainstFlashMLA(t *testing.T) {
 	}
 	l := newLatentDecode(p, m, p.SparseDecode)
 	const n = 128 * 2048
-	s, _ := l.verify(n, 128, 1)
+	s := l.verify(n, 128, 1)
 	if got := n * l.flops / s / 1e12; got < 410*0.8 {
 		t.Errorf("decode: %.0f TFLOP/s, published 410", got)
 	}

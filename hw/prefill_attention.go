@@ -38,7 +38,7 @@ type prefillAttention struct {
 	pad     float64 // computed FLOPs / useful FLOPs
 	up      *gemm   // decompresses latents before a chunk to K and V; nil without latent attention
 	rows    float64 // query tokens per CTA of the paged-KV kernel; 0: no such kernel
-	ctas    float64 // concurrent CTAs of that kernel
+	sms     float64 // each runs one CTA of that kernel at full speed
 
 	waveRate float64 // of full waves, FLOP/s
 	measured float64 // query heads of the measured shape, for partial waves; 0: unknown
@@ -65,7 +65,7 @@ func newPrefillAttention(p *Profile, m *Model, blockTokens int) prefillAttention
 		kvHeads: float64(m.KVHeads),
 		pad:     1,
 		rows:    p.Paged.Rows.optional(),
-		ctas:    p.Paged.CTAs.optional(),
+		sms:     p.GPU.SMs.SI(),
 
 		blocks: blockTokens > 0, copy: p.Paged.Copy.optional(), copied: rowsOfCopy(blockTokens),
 		gather: p.Paged.GatherLaunch.optional(), gatherRate: p.Paged.GatherRate.optional(),
@@ -129,27 +129,27 @@ func (a *prefillAttention) read(s sim.Span) float64 {
 	return float64(s.Query) + float64(s.Prefix)
 }
 
-// waves returns the time of the CTAs of a chunk with a prefix, in seconds, or 0. The card runs ctas
-// CTAs at once, so a chunk is no faster than its fullest SM. The last row block is computed whole.
+// waves returns the time of the CTAs of a chunk with a prefix, in seconds, or 0. An SM runs one
+// CTA at full speed, so a chunk is no faster than its fullest SM. The last row block is computed whole.
 // All CTAs attend to nearly the same number of keys.
 //
-//	t = ceil(T / CTAs) CTAs t_CTA,  T = ceil(q / rows) H
+//	t = ceil(T / SMs) SMs t_CTA,  T = ceil(q / rows) H
 //	t_CTA = 4 d rows (prefix + q/2) / rate of the waves, or of long chunks
 //
-// Fewer CTAs than the card runs at once take as long as one CTA alone, if that time is known.
+// Fewer CTAs than SMs take as long as one CTA alone, if that time is known.
 func (a *prefillAttention) waves(s sim.Span) float64 {
-	if a.rows == 0 || a.ctas == 0 || s.Prefix == 0 {
+	if a.rows == 0 || s.Prefix == 0 {
 		return 0
 	}
 	q := float64(s.Query)
 	tiles := math.Ceil(q/a.rows) * a.heads
 	each := a.pad * a.flops / a.heads * a.rows * a.keys(s)
-	if tiles <= a.ctas && a.measured > 0 {
+	if tiles <= a.sms && a.measured > 0 {
 		tile := math.Min(q, queryTile) // the measured shape has one CTA per query head
 		rate, _ := a.rate.power(tile)
 		return each * tile / a.rows * a.measured / rate
 	}
-	return math.Ceil(tiles/a.ctas) * a.ctas * each / a.waveRate
+	return math.Ceil(tiles/a.sms) * a.sms * each / a.waveRate
 }
 
 // rowsOfCopy returns the rows of a block that one copy of the prefill kernel moves: the largest
@@ -159,7 +159,7 @@ func rowsOfCopy(blockTokens int) float64 { return float64(min(64, blockTokens&-b
 // copies returns how long the fullest SM issues copies of K and V for all tiles of a chunk with a
 // prefix in KV blocks, and how long a CTA does. Copies of the two CTAs of an SM overlap:
 //
-//	sm = ceil(T / CTAs) n copy,  cta = ceil(T / (2 CTAs)) n 2 copy
+//	sm = ceil(T / SMs) n copy,  cta = ceil(T / (2 SMs)) n 2 copy
 //	n = 2 (prefix + q/2) / rows,  T = ceil(q / queries of a CTA) H
 func (a *prefillAttention) copies(s sim.Span) (sm, cta float64) {
 	if a.copy == 0 || !a.blocks || s.Prefix == 0 {
@@ -168,7 +168,7 @@ func (a *prefillAttention) copies(s sim.Span) (sm, cta float64) {
 	q := float64(s.Query)
 	tiles := math.Ceil(q/a.rows) * a.heads
 	each := 2 * a.keys(s) / a.copied * a.copy
-	return math.Ceil(tiles/a.ctas) * each, math.Ceil(tiles/(2*a.ctas)) * 2 * each
+	return math.Ceil(tiles/a.sms) * each, math.Ceil(tiles/(2*a.sms)) * 2 * each
 }
 
 // gathered returns the time to copy K and V of a chunk and its prefix from blocks to tensors. HBM

@@ -131,8 +131,6 @@ type ExpertRow struct {
 type PagedPrefill struct {
 	// query tokens per CTA
 	Rows Figure `toml:"rows,omitempty" dim:"tokens,optional"`
-	// CTAs that run at full speed at once
-	CTAs Figure `toml:"ctas,omitempty" dim:"count,optional" by:"sms"`
 	// Rate is the rate of all CTAs together; not set: the rate of the longest chunks.
 	Rate Figure `toml:"rate,omitempty" dim:"compute,optional" by:"peak"`
 	// Copy is the time to copy the K or V rows of one block, at most 64. A CTA copies blocks in
@@ -183,15 +181,12 @@ type Stream struct {
 
 	// Decode: for each split of a list and each of its query heads.
 	Merge Figure `toml:"merge,omitempty" dim:"time,optional"`
-	CTAs  Figure `toml:"ctas,omitempty" dim:"count,optional"` // splits of all lists that run at once
 	// Decode of selected blocks, whose CTAs run in waves (decode.go): for each wave but the first.
 	Wave Figure `toml:"wave,omitempty" dim:"time,optional"`
 	// Scoring: the search in a list of more than searchedFrom blocks, and the extra cost of lists
 	// without a cluster of CTAs.
 	Search      Figure `toml:"search,omitempty" dim:"time,optional"`
 	Unclustered Figure `toml:"unclustered,omitempty" dim:"time,optional"`
-
-	Largest Figure `toml:"largest,omitempty" dim:"size,optional"` // most bytes that were measured
 }
 
 // PSADecode is progressive sparse attention, which reads lists in rounds of one microbatch of
@@ -202,9 +197,6 @@ type PSADecode struct {
 	Round    Figure `toml:"round,omitempty" dim:"time,optional"`
 	Relaunch Figure `toml:"relaunch,omitempty" dim:"time,optional"` // for each launch but the first
 	Rate     Figure `toml:"rate,omitempty" dim:"rate,optional" by:"hbm"`
-	Largest  Figure `toml:"largest,omitempty" dim:"size,optional"` // most bytes that were measured
-	// Up to this number of lists, clusters of CTAs share a list; fewer lists get larger clusters.
-	ClusterLists Figure `toml:"cluster_lists,omitempty" dim:"count,optional"`
 }
 
 // Loading holds the DRAM->HBM engines.
@@ -241,7 +233,6 @@ type Saving struct {
 	FlashCall  Figure `toml:"flash_call" dim:"time"` // the one memcpy into staging
 	// FlashChunk is the size of the first chunk, scattered by the CPU after its copy. Not set: none.
 	FlashChunk Figure       `toml:"flash_chunk,omitempty" dim:"size,optional"`
-	Threads    Figure       `toml:"threads" dim:"threads"` // scatter threads unless asked otherwise
 	Scatter    []ScatterRow `toml:"scatter"`
 }
 

@@ -58,7 +58,6 @@ func (p *KernelCosts) checkTogether() error {
 		a, b        Figure
 	}
 	pairs := []pair{
-		{"paged_prefill.rows", "ctas", p.Paged.Rows, p.Paged.CTAs},
 		{"paged_prefill.gather_launch", "gather_rate", p.Paged.GatherLaunch, p.Paged.GatherRate},
 		{"clock.gemm_steady_ratio", "settling", p.Clock.GEMMSteadyRatio, p.Clock.Settling},
 		{"block_close.rate", "launch", p.BlockClose.Rate, p.BlockClose.Launch},
@@ -75,13 +74,8 @@ func (p *KernelCosts) checkTogether() error {
 		switch {
 		case s.L2Rate.Set() && s.name != "dense_decode":
 			return wrong(s.name+".l2_rate", "is a figure of dense_decode")
-		case s.Unclustered.Set() || s.Search.Set(): // CTAs determine which lists are unclustered
-			pairs = append(pairs, pair{s.name + ".search", "unclustered", s.Search, s.Unclustered},
-				pair{s.name + ".unclustered", "ctas", s.Unclustered, s.CTAs})
-		case !s.Wave.Set():
-			pairs = append(pairs, pair{s.name + ".merge", "ctas", s.Merge, s.CTAs})
-		case !s.CTAs.Set(): // CTAs determine the waves
-			return wrong(s.name+".wave", "means nothing without %s.ctas", s.name)
+		case s.Unclustered.Set() || s.Search.Set():
+			pairs = append(pairs, pair{s.name + ".search", "unclustered", s.Search, s.Unclustered})
 		}
 	}
 	for _, c := range pairs {

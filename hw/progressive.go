@@ -9,13 +9,13 @@ import "math"
 //
 //	t = launch + sum over rounds of max(round, bytes/rate)
 //
-// A layer's launches after the first cost `relaunch`. With fewer lists than cluster_lists, clusters
-// of CTAs share each list, and round is multiplied by lists/cluster_lists.
+// A layer's launches after the first cost `relaunch`. With fewer lists than SMs, clusters of CTAs
+// share each list, and round is multiplied by lists/SMs.
 type psaKernel struct {
 	known                         bool
 	heads                         float64
 	launch, relaunch, round, rate float64
-	clusterLists                  float64
+	sms                           float64
 }
 
 func newPSAKernel(p *Profile, m *Model) psaKernel {
@@ -26,7 +26,7 @@ func newPSAKernel(p *Profile, m *Model) psaKernel {
 	}
 	k.launch, k.relaunch = f.Launch.SI(), f.Relaunch.optional()
 	k.round, k.rate = f.Round.SI(), f.Rate.SI()
-	k.clusterLists = f.ClusterLists.optional()
+	k.sms = p.GPU.SMs.SI()
 	return k
 }
 
@@ -41,8 +41,8 @@ func (k *psaKernel) begins(first bool) float64 {
 // roundOf returns the time of a round with the given lists, including ended ones, and bytes.
 func (k *psaKernel) roundOf(lists, bytes float64) float64 {
 	least := k.round
-	if lists <= k.clusterLists {
-		least *= lists / k.clusterLists
+	if lists <= k.sms {
+		least *= lists / k.sms
 	}
 	return math.Max(least, bytes/k.rate)
 }

@@ -25,14 +25,12 @@ type progressive struct {
 	peak      peak
 	flopsEach float64
 	pipelined bool
-	largest   float64
 }
 
 func newProgressive(p *Profile, m *Model, opts *DeviceOptions) progressive {
 	g := progressive{
 		psaKernel: newPSAKernel(p, m), bytesEach: float64(m.LayerKVBytesPerToken()), peak: p.peak(),
 		flopsEach: 4 * float64(m.QHeads*m.HeadDim), pipelined: opts.Pipelined,
-		largest: p.PSADecode.Largest.optional(),
 	}
 	return g
 }
@@ -114,11 +112,8 @@ func (c *coster) launchOf(rounds []sim.Round, requests float64, first bool) des.
 	}
 	if !g.known {
 		c.notes.mark(notePSA, true, 0)
-		s, beyond := c.sparse.of(tokens, requests)
-		c.notes.mark(noteSparse, beyond, tokens*c.sparse.bytesEach)
-		return nanoseconds(s)
+		return nanoseconds(c.sparse.of(tokens, requests))
 	}
-	c.notes.mark(noteSparse, g.largest > 0 && tokens*g.bytesEach > g.largest, tokens*g.bytesEach)
 	return nanoseconds(g.launchSeconds(rounds, requests, first))
 }
 

@@ -37,7 +37,7 @@ type SparseRow struct {
 // sparsePrefill models one layer's sparse causal attention of prompt chunks. The heads of a pattern
 // share a kernel; the kernels run in sequence. Calibrated rows:
 //
-//	t     = sum_p launch_p + sum_i ceil(T_i / CTAs) CTAs (tile_p + FLOPs_ip / (T_i R))
+//	t     = sum_p launch_p + sum_i ceil(T_i / SMs) SMs (tile_p + FLOPs_ip / (T_i R))
 //	index = sum_p launch'_p + sum_i scanned_ip / scan_p + listed_ip / choice_p + steps_ip step_p
 //
 // with T_i tiles of queries and heads, the last tile whole, and R the efficiency of blocks or of
@@ -206,10 +206,7 @@ func (s *sparsePrefill) tiles(
 		_, physics := s.work(&g, span)
 		floor += physics
 	}
-	waves := tiles
-	if s.dense.ctas > 0 {
-		waves = math.Ceil(tiles/s.dense.ctas) * s.dense.ctas
-	}
+	waves := math.Ceil(tiles/s.dense.sms) * s.dense.sms
 	return math.Max(waves*(cost.tile+busy/tiles), floor)
 }
 

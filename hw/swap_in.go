@@ -15,14 +15,12 @@ const LoadSwap = "swap"
 //	t = max(launch + waves slots scan + max(B / rate, b / request_rate), B / link)
 //
 // with B the bytes of all rows, b the bytes of the request with most misses, and waves the requests
-// divided by the concurrent CTAs, rounded up. request_rate matters because the reads of one SM do
+// divided by the SMs, rounded up. request_rate matters because the reads of one SM do
 // not fill the link.
 type SwapCost struct {
 	Launch Figure `toml:"launch,omitempty" dim:"time,optional"`
 	// per wave, for 1,024 slots of a buffer
 	Scan Figure `toml:"scan,omitempty" dim:"time,optional"`
-	// concurrent CTAs
-	CTAs Figure `toml:"ctas,omitempty" dim:"count,optional"`
 	Rate Figure `toml:"rate,omitempty" dim:"rate,optional" by:"h2d"`
 	// rate of the rows of one request
 	RequestRate Figure `toml:"request_rate,omitempty" dim:"rate,optional" by:"h2d"`
@@ -30,17 +28,17 @@ type SwapCost struct {
 
 // swapIn prices SwapCost. Without measurements it takes FlashH2D's figures, and the walk is free.
 type swapIn struct {
-	launch, scan, ctas float64
-	slots              int     // of a buffer
-	request            float64 // bytes/s of one request's loads
-	measured           bool
+	launch, scan, sms float64
+	slots             int     // of a buffer
+	request           float64 // bytes/s of one request's loads
+	measured          bool
 }
 
 func newSwapIn(p *Profile, slots int) *swapIn {
-	s := &swapIn{launch: p.Load.FlashLaunch.SI(), ctas: math.Inf(1), slots: slots,
+	s := &swapIn{launch: p.Load.FlashLaunch.SI(), sms: p.GPU.SMs.SI(), slots: slots,
 		request: math.Inf(1)}
 	if f := &p.Load.Swap; f.Rate.Set() {
-		s.launch, s.scan, s.ctas, s.measured = f.Launch.SI(), f.Scan.SI(), f.CTAs.SI(), true
+		s.launch, s.scan, s.measured = f.Launch.SI(), f.Scan.SI(), true
 		s.request = f.RequestRate.SI()
 	}
 	return s
@@ -53,7 +51,7 @@ func (s *swapIn) seconds(requests int) float64 {
 	if requests == 0 {
 		return 0
 	}
-	waves := math.Ceil(float64(requests) / s.ctas)
+	waves := math.Ceil(float64(requests) / s.sms)
 	return s.launch + math.Max(1, waves)*float64(s.slots)/1024*s.scan
 }
 

@@ -12,7 +12,8 @@ import (
 // swapProfile has a kernel of hot buffers of round figures.
 func swapProfile(t *testing.T) *Profile {
 	p := mustProfile(t, "h200")
-	p.Load.Swap = SwapCost{Launch: us(4), Scan: us(2), CTAs: count(100, "CTAs"),
+	p.GPU.SMs.Value = 100
+	p.Load.Swap = SwapCost{Launch: us(4), Scan: us(2),
 		Rate:        Figure{40, "GB/s", Measured, "made up"},
 		RequestRate: Figure{10, "GB/s", Measured, "made up"}}
 	return p

@@ -26,9 +26,6 @@ func TestDecodeWaves(t *testing.T) {
 			t.Errorf("%g lists of %g tokens: %+v, want %+v", c.lists, c.tokens, got, c.want)
 		}
 	}
-	if got := DecodeWavesOf(0, 8, 2048); got.Splits != 1 || got.Waves != 1 {
-		t.Errorf("unknown CTAs: %+v", got)
-	}
 }
 
 // Waves but the first cost their figure, on top of launch, bytes and merging.
@@ -43,7 +40,7 @@ func TestDecodeWavesCost(t *testing.T) {
 	for _, n := range []int{4, 3, 6, 7, 14} {
 		before[n] = seconds(n)
 	}
-	p.SparseDecode.Merge, p.SparseDecode.CTAs, p.SparseDecode.Wave = ns(100), count(264, "CTAs"), us(1)
+	p.SparseDecode.Merge, p.SparseDecode.Wave = ns(100), us(1)
 	for n, want := range map[int]float64{4: 0.1, 3: 1 + 0.1, 6: 2 + 0.1, 7: 0, 14: 1} {
 		if got := (seconds(n) - before[n]) * 1e6; math.Abs(got-want) > 1e-6 {
 			t.Errorf("%d requests: %.3f us more, want %.3f", n, got, want)

@@ -51,7 +51,7 @@ type job struct {
 }
 
 const (
-	saveThreads = 6 // more gain little, and other threads need cores too (save.threads)
+	saveThreads = 6 // more gain little, and other threads need cores too
 	saveChunk   = 8 << 20
 	saveStages  = 8
 

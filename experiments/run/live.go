@@ -125,7 +125,7 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 		cfg := live.Config{
 			Spec: &s.point.System, Geometry: s.server.Geometry, Weights: source,
 			KVBytes: s.server.HBMBytes, Seed: p.Seed, SplitEvery: l.SplitEvery,
-			Selects: l.selects(&p.System), SaveThreads: int(s.gpu.Save.Threads.SI()),
+			Selects: l.selects(&p.System), SaveThreads: hw.ScatterThreads,
 			Patterns: s.server.Prefill.Heads(s.model.Layers, s.model.QHeads), FindsLines: l.Selects,
 		}
 		if len(load.Requests) > 0 {
