@@ -2,15 +2,18 @@ package hw
 
 import (
 	"embed"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/internal/nearest"
@@ -22,11 +25,58 @@ var modelFiles embed.FS
 // ModelNames returns the names of the built-in models in alphabetical order.
 func ModelNames() []string { return names(modelFiles, "models") }
 
+// catalogueCSV has the shapes of models that people serve, a model a row. Its columns are the keys
+// of Model, the id on the hub, and the published number of parameters.
+//
+//go:embed catalogue.csv
+var catalogueCSV string
+
+// Catalogue returns the models of the catalogue in alphabetical order.
+var Catalogue = sync.OnceValue(func() (models []Model) {
+	rows, err := csv.NewReader(strings.NewReader(catalogueCSV)).ReadAll()
+	if err != nil {
+		panic("hw: catalogue.csv: " + err.Error())
+	}
+	for _, row := range rows[1:] {
+		text := "kv_bytes_each = 2\n"
+		for i, value := range row {
+			switch key := rows[0][i]; {
+			case value == "" || key == "billions":
+			case key == "hub":
+				text += fmt.Sprintf("source = %q\n", "config.json of "+value)
+			case key == "name" || key == "window_pattern":
+				text += fmt.Sprintf("%s = %q\n", key, value)
+			default:
+				text += key + " = " + value + "\n"
+			}
+		}
+		m, err := parseModel("catalogue.csv, "+row[0], []byte(text))
+		if err != nil {
+			panic("hw: " + err.Error()) // a test reads the catalogue
+		}
+		models = append(models, m)
+	}
+	return models
+})
+
+// KnownModels returns the names of the built-in models, then of the catalogue.
+func KnownModels() []string {
+	all := ModelNames()
+	for _, m := range Catalogue() {
+		all = append(all, m.Name)
+	}
+	return all
+}
+
 // LoadModel returns a built-in model by name, or reads a Hugging Face config.json (or a folder with
 // one) or a TOML description of a model.
 func LoadModel(nameOrPath string) (Model, error) {
 	if data, err := modelFiles.ReadFile("models/" + nameOrPath + ".toml"); err == nil {
 		return parseModel("models/"+nameOrPath+".toml", data)
+	}
+	catalogue := Catalogue()
+	if i := slices.IndexFunc(catalogue, func(m Model) bool { return m.Name == nameOrPath }); i >= 0 {
+		return catalogue[i], nil
 	}
 	if known := ModelName(nameOrPath); known != nameOrPath {
 		return LoadModel(known)
@@ -38,11 +88,12 @@ func LoadModel(nameOrPath string) (Model, error) {
 	data, err := files.ReadText(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !LooksLikePath(nameOrPath):
-		return Model{}, unknownName("model", nameOrPath, ModelNames())
+		return Model{}, unknownName("model", nameOrPath, KnownModels())
 	case errors.Is(err, fs.ErrNotExist) && HubName(nameOrPath):
-		return Model{}, fmt.Errorf("no such file or folder; of a model of the Hugging Face hub give the "+
-			"config.json: save https://huggingface.co/%s/resolve/main/config.json and name its path; "+
-			"built in are %s", nameOrPath, strings.Join(ModelNames(), ", "))
+		return Model{}, fmt.Errorf("neither a file nor in the catalogue: save "+
+			"https://huggingface.co/%s/resolve/main/config.json and name its path; nearest in the "+
+			"catalogue are %s (sparseserve list models)", nameOrPath,
+			strings.Join(alikeIDs(nameOrPath), ", "))
 	case err != nil:
 		return Model{}, fmt.Errorf("model: %w", err)
 	case strings.HasSuffix(path, ".json"):
@@ -200,9 +251,9 @@ func CardName(name string) string {
 // has this id on the hub (Qwen/Qwen3-14B), or the name. A file or folder of the name comes first.
 func ModelName(name string) string {
 	if _, err := os.Stat(name); err == nil || !HubName(name) {
-		return alike(name, ModelNames())
+		return alike(name, KnownModels())
 	}
-	for _, known := range ModelNames() {
+	for _, known := range KnownModels() {
 		m, _ := LoadModel(known) // a test reads them all
 		if of := hubID.FindStringSubmatch(m.Source); of != nil &&
 			fold(of[1]+map[bool]string{true: "-FP8"}[of[2] != ""]) == fold(name) {
@@ -210,4 +261,22 @@ func ModelName(name string) string {
 		}
 	}
 	return name
+}
+
+// alikeIDs returns the three ids on the hub that begin most like an id.
+func alikeIDs(id string) (near []string) {
+	common := func(other string) (n int) {
+		a, b := fold(path.Base(id)), fold(path.Base(other))
+		for n < min(len(a), len(b)) && a[n] == b[n] {
+			n++
+		}
+		return n
+	}
+	for _, m := range Catalogue() {
+		if of := hubID.FindStringSubmatch(m.Source); of != nil {
+			near = append(near, of[1])
+		}
+	}
+	slices.SortStableFunc(near, func(a, b string) int { return common(b) - common(a) })
+	return near[:3]
 }

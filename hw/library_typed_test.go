@@ -13,8 +13,8 @@ func TestNamesAsTyped(t *testing.T) {
 	for typed, want := range map[string]string{"Qwen/Qwen3-14B": "qwen3-14b",
 		"meta-llama/Llama-3.1-8B-Instruct": "llama3.1-8b", "Llama-3.1-8B": "llama3.1-8b",
 		"mistralai/Mixtral-8x7B-Instruct-v0.1": "mixtral-8x7b", "zai-org/GLM-4.5-FP8": "glm-4.5",
-		"zai-org/GLM-4.5": "zai-org/GLM-4.5", "Qwen/Qwen3-14B-FP8": "Qwen/Qwen3-14B-FP8",
-		"Qwen/Qwen3-235B-A22B": "Qwen/Qwen3-235B-A22B", "openai/gpt-oss-120b": "gpt-oss-120b",
+		"zai-org/GLM-4.5": "zai-org/GLM-4.5", "Qwen/Qwen3-14B-FP8": "qwen3-14b-fp8",
+		"Qwen/Qwen3-235B-A22B": "qwen3-235b-a22b-bf16", "openai/gpt-oss-120b": "gpt-oss-120b",
 		"Qwen/Qwen3-235B-A22B-FP8": "qwen3-235b-a22b", "qwen3-14b": "qwen3-14b", "nope": "nope"} {
 		if got := ModelName(typed); got != want {
 			t.Errorf("model %s: %s, want %s", typed, got, want)
