@@ -87,8 +87,8 @@ func (g *gpuRun) runTrain(p Point) [][]trainGroup {
 	if p.At("tokens") == clockTokens {
 		groups += int(trainTime / max(group.each, 1))
 	}
-	rest := g.pace(slices.Repeat([]cuda.Operation{
-		&cuda.MemcpyArgs{Bytes: restBytes, Src: g.zeros(restBytes), Dst: g.zeros(restBytes)}}, restCopies))
+	c := &cuda.MemcpyArgs{Bytes: restBytes, Src: g.zeros(restBytes), Dst: g.zeros(restBytes)}
+	rest := g.pace(slices.Repeat([]cuda.Operation{c}, restCopies))
 	rounds := make([][]trainGroup, clockRounds)
 	for i := range rounds {
 		g.runFor(rest, restedTime)

@@ -130,8 +130,8 @@ func (a *prefillAttention) read(s sim.Span) float64 {
 }
 
 // waves returns the time of the CTAs of a chunk with a prefix, in seconds, or 0. An SM runs one
-// CTA at full speed, so a chunk is no faster than its fullest SM. The last row block is computed whole.
-// All CTAs attend to nearly the same number of keys.
+// CTA at full speed, so a chunk is no faster than its fullest SM. The last row block is computed
+// whole. All CTAs attend to nearly the same number of keys.
 //
 //	t = ceil(T / SMs) SMs t_CTA,  T = ceil(q / rows) H
 //	t_CTA = 4 d rows (prefix + q/2) / rate of the waves, or of long chunks
