@@ -16,6 +16,14 @@ import (
 // shared prompts (identity).
 const csvColumns = "arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s"
 
+// csvOther are other names of csvColumns: arrived_s as in traces, and the columns of LMBenchmark's
+// multi-round-qa.py, whose generation_time counts from the first token and whose rows are in any
+// order.
+var csvOther = [5][]string{{"arrived_s", "launch_time"}, nil, {"generation_tokens"}, {"ttft"},
+	{generationTime}}
+
+const generationTime = "generation_time"
+
 func readCSV(f *rows.File) ([]sent, error) {
 	t, err := rows.NewTable(f)
 	if err != nil {
@@ -39,10 +47,13 @@ func readCSV(f *rows.File) ([]sent, error) {
 			return nil, t.Fault(err)
 		}
 		s, err := csvRow(cells, at)
+		if t.Column(generationTime) == at[4] {
+			s.e2e += s.ttft
+		}
 		if err == nil && !s.failed {
 			s.content, err = prompts.of(cells, s.prompt)
 		}
-		if err == nil && !s.failed && s.exact < last {
+		if err == nil && !s.failed && s.exact < last && t.Column("launch_time") != at[0] {
 			err = rows.Wrong("arrival_s", cells[at[0]], "before the request above it; times run forward: "+
 				"sort the file by arrival_s")
 		}
@@ -58,8 +69,12 @@ func readCSV(f *rows.File) ([]sent, error) {
 // csvHeader returns the indices of csvColumns.
 func csvHeader(t *rows.Table) (at [5]int, err error) {
 	names := strings.Split(csvColumns, ",")
-	if t.Column(names[0]) < 0 {
-		names[0] = "arrived_s" // as in traces
+	for i, other := range csvOther {
+		for _, name := range other {
+			if t.Column(names[i]) < 0 {
+				names[i] = name
+			}
+		}
 	}
 	var fields []field
 	missing := 0
