@@ -42,7 +42,9 @@ type coster struct {
 	// selected replaces latent and indexer if the kernels have its grids
 	selected *selected
 	bounded  bool // decodes attend to Work.BoundedTokens
-	narrow   bool // weights have fewer than 16 bits
+	// sharesLink is set if several GPUs have no other link between them than the host's.
+	sharesLink bool
+	narrow     bool // weights have fewer than 16 bits
 
 	notes *notes
 	known bool
@@ -93,6 +95,7 @@ func newCoster(p *Profile, m *Model, opts *DeviceOptions) coster {
 		progressive: newProgressive(p, m, opts),
 		engine:      &p.EngineCosts,
 		graphs:      p.Graphs.of(m.ranks()),
+		sharesLink:  m.ranks() > 1 && !p.Interconnect.Nominal.Set(),
 	}
 	if opts.TopP {
 		c.head.sortsLogits(p, m)
@@ -128,6 +131,7 @@ func (c *coster) price(w *sim.Work) {
 	lin, pw := rows.linears+rows.routed, rows.pointwise
 	n.mark(noteLinears, rows.beyond || rows.beyondRouted, tokens)
 	n.mark(noteShape, tokens > 0 && !c.linears.exact, 0)
+	n.mark(noteInterconnect, c.sharesLink, 0)
 	n.mark(noteNarrow, tokens > 0 && c.narrow, 0)
 	n.mark(noteExperts, c.experts != nil && !c.experts.isMeasured(), 0)
 	n.mark(notePointwise, rows.beyondPointwise, tokens)

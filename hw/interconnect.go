@@ -38,11 +38,11 @@ func newAllReduce(p *Profile, m *Model) (*allReduce, error) {
 		return nil, fmt.Errorf("the kernels of card %s have no all-reduce of %d GPUs or fewer "+
 			"(grids, kernel = \"all_reduce\"), which tensor parallelism needs", p.Name, n)
 	}
-	if !p.Interconnect.Nominal.Set() {
-		return nil, fmt.Errorf("card %s has no interconnect.nominal, which tensor parallelism needs",
-			p.Name)
+	nominal := p.Interconnect.Nominal
+	if !nominal.Set() {
+		nominal = p.Link.Nominal // GPUs without another link share PCIe; a note says so
 	}
-	a := &allReduce{at: newLattice(g), factor: ring(float64(n)), nominal: p.Interconnect.Nominal.SI()}
+	a := &allReduce{at: newLattice(g), factor: ring(float64(n)), nominal: nominal.SI()}
 	for _, measured := range g.Axes[0].At {
 		if measured <= float64(n) {
 			a.gpus = measured

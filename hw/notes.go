@@ -22,6 +22,7 @@ const (
 	noteNarrow               // no figures of weights of fewer than 16 bits
 	noteSwap                 // no figures of hot buffers' kernel
 	noteDrafts               // no figures of speculation
+	noteInterconnect         // no figure of the link between GPUs
 	noteCount
 )
 
@@ -41,6 +42,7 @@ var noteKernels = [noteCount]string{
 	noteNarrow:        "weights of fewer than 16 bits",
 	noteSwap:          "hot buffers",
 	noteDrafts:        "speculation",
+	noteInterconnect:  "all-reduces",
 }
 
 // notes records which cost models were asked beyond their data, and how far.
@@ -88,6 +90,8 @@ func newNotes(p *Profile, m *Model, c *coster) *notes {
 	n.text[noteDrafts] = fmt.Sprintf("no MTP layer measured on %s; priced as a layer, "+
 		"a linear and the LM head, attention of a request's queries as one that reads its KV once",
 		p.Name)
+	n.text[noteInterconnect] = fmt.Sprintf("card %s has no interconnect.nominal; its GPUs share "+
+		"layers over the host's link, %.4g GB/s", p.Name, p.Link.Nominal.SI()*1e-9)
 	return n
 }
 

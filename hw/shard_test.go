@@ -1,7 +1,9 @@
 package hw
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -102,8 +104,21 @@ func TestStepOfShards(t *testing.T) {
 		one.Phases.AllReduce != 0 {
 		t.Errorf("all-reduces take %g s, want %g; on one GPU %v", got, want, one.Phases.AllReduce)
 	}
-	p.Grids = nil
 	shard, _ := m.Shard(2)
+	p.Interconnect.Nominal = Figure{}
+	d, err := NewDevice(p, &shard, DeviceOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := sim.Work{Tokens: batch, Decodes: batch, DecodeTokens: batch * context}
+	slow := runStep(t, d, &sim.Step{Requests: batch, Sampled: batch}, m.Layers, &w, 0, 0)
+	notes := fmt.Sprint(d.ExtrapolationNotes(slow.Extrapolated))
+	if slow.Phases.AllReduce <= two.Phases.AllReduce ||
+		!strings.Contains(notes, "has no interconnect.nominal") {
+		t.Errorf("over the host's link all-reduces take %v, over NVLink %v; %s",
+			slow.Phases.AllReduce, two.Phases.AllReduce, notes)
+	}
+	p.Grids = nil
 	_, err = NewDevice(p, &shard, DeviceOptions{})
 	wantError(t, "no interconnect", err, "have no all-reduce of 2 GPUs")
 }
