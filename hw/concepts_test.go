@@ -219,10 +219,10 @@ var mostKeys = []struct {
 	{[]string{"paged_prefill.copy"}, 1},
 	{[]string{"interconnect.", "grids"}, 2},
 	{[]string{"gpu.peak_fp8"}, 1},
-	{[]string{"load.swap."}, 5},
+	{[]string{"load.swap."}, 4},
 	{[]string{"load.contention", "load.layer_delay"}, 2},
 	{[]string{"dense_decode.l2_rate"}, 1},
-	{nil, 83},
+	{nil, 61},
 }
 
 // take counts the keys that begin with one of the prefixes, and takes them away.
