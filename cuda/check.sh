@@ -60,7 +60,7 @@ done
 step calibrate 90 cuda/build/sparseserve calibrate run --quick --force --out "$out/quick.toml"
 for kind in longbench prefix minference; do
   # Of a kind as many runs as there is time for; the interrupt ends the last.
-  step "runs-$kind" "${RUNS:-55}" cuda/build/sparseserve validate live \
+  step "runs-$kind" "${RUNS:-55}" cuda/build/sparseserve validate run \
     "experiments/validate-$kind.toml" --split-every 16 --out "$out/$kind"
   [ ! -d "$out/$kind/live" ] || {
     echo "$(ls "$out/$kind"/live/*/summary.json 2>/dev/null | wc -l) live runs of $kind"
