@@ -202,6 +202,10 @@ func unknownName(kind, name string, known []string) error {
 	case "gpu":
 		own = "; or a card file of your own, CARD.toml (docs/extending.md shows how to make one)"
 	}
+	all := strings.Join(known, ", ")
+	if len(known) > 40 {
+		all = fmt.Sprintf("the %d of sparseserve list %ss", len(known), kind)
+	}
 	var begin []string
 	for _, k := range known {
 		if name != "" && strings.HasPrefix(k, strings.ToLower(name)) && !cutsNumber(name, k) {
@@ -210,13 +214,13 @@ func unknownName(kind, name string, known []string) error {
 	}
 	if len(begin) > 0 {
 		return fmt.Errorf("unknown %s %q, did you mean %s? known: %s%s", kind, name,
-			strings.Join(begin, " or "), strings.Join(known, ", "), own)
+			strings.Join(begin, " or "), all, own)
 	}
 	if near := nearest.Name(name, known); near != "" && !otherProduct(kind, name, near) {
-		return fmt.Errorf("unknown %s %q, did you mean %q? known: %s%s", kind, name, near,
-			strings.Join(known, ", "), own)
+		return fmt.Errorf("unknown %s %q, did you mean %q? known: %s%s", kind, name, near, all,
+			own)
 	}
-	return fmt.Errorf("unknown %s %q; known: %s%s", kind, name, strings.Join(known, ", "), own)
+	return fmt.Errorf("unknown %s %q; known: %s%s", kind, name, all, own)
 }
 
 // shortCards are the cards that short names most often mean.
