@@ -123,6 +123,7 @@ func (e *encoder) marshal(key string, name, v any) {
 	to.Indent = ""
 	err := to.Encode(v)
 	text := bytes.ReplaceAll(b.Bytes(), []byte("\n["), []byte("\n\n[")) // tables stand apart
+	text = bytes.ReplaceAll(text, []byte("\n\n\n["), []byte("\n\n["))
 	if kept {
 		e.memo[name] = text
 	}
