@@ -252,7 +252,6 @@ func TestFoldersWithoutRequests(t *testing.T) {
 		{"report lost", exitOK, ""}, {"report lost --format png", exitOK, ""},
 		{"report none", exitOK, ""},
 		{"report none --format png", exitFailed, "sparseserve: none: there is nothing to draw"},
-		{"report none served --format png", exitOK, ""},
 		{"report empty --format png", exitFailed, "sparseserve: empty: no finished results of simulate"},
 		{"report empty", exitFailed, "sparseserve: empty: no finished results of simulate"},
 		{"report gone --format png", exitFailed,

@@ -279,7 +279,7 @@ func TestInterruptedReading(t *testing.T) {
 		writeFile(t, name, text+"]\n")
 	}
 	sweep("s.toml", 20)
-	for looks := range int64(80) { // 20 a pass
+	for looks := range int64(60) { // 20 a pass
 		ctx := &countdown{Context: context.Background()}
 		ctx.left.Store(looks)
 		status, _, errs := runHere(ctx, pretend, "simulate", "s.toml", "--job", "slurm", "--out", "o")
