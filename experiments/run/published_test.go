@@ -132,9 +132,9 @@ func numbers(t *testing.T, texts []string) []float64 {
 	return n
 }
 
-// SGLang, to which no figure was fitted; its kernels, fa2, are the nearer of two. Up to 2 requests/s
-// all figures are within 15 %, at 4 TTFT is. Beyond 160 requests decodes leave the CUDA graphs, and
-// TBT rises more than 2.5 times.
+// SGLang, to which no figure was fitted; its kernels, fa2, are the nearer of two. Up to 2 requests
+// a second all figures are within 15 %, at 4 TTFT is. Beyond 160 requests decodes leave the CUDA
+// graphs, and TBT rises more than 2.5 times.
 func TestPublishedRunsOfSGLang(t *testing.T) {
 	page := testkit.BlockOf(t, filepath.Join("..", "..", "docs", "evidence.md"), "published")
 	for _, row := range sglangRows(t) {
