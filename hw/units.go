@@ -3,8 +3,9 @@ package hw
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
-	"sort"
+	"slices"
 	"strings"
 )
 
@@ -111,10 +112,7 @@ func (f Figure) check(dim string) *fault {
 }
 
 func unitList(units map[string]float64) string {
-	names := make([]string, 0, len(units))
-	for u := range units {
-		names = append(names, u)
-	}
-	sort.Slice(names, func(i, j int) bool { return units[names[i]] > units[names[j]] })
+	names := slices.Sorted(maps.Keys(units))
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(units[b], units[a]) })
 	return strings.Join(names, "|")
 }
