@@ -69,6 +69,10 @@ func (c *Config) checkAddressed(rate float64) error {
 	case c.DeviceSelects && spec.GPULookup():
 		return errors.New("sim: what the model selects is looked up by the host, " +
 			"which must know it before the next layer; set offload.lookup = \"host\"")
+	case spec.GPULookup() && spec.Progressive() && spec.CachesPrefixes():
+		return errors.New("sim: the GPU's lookup loads a block that requests share in the round of the " +
+			"first of them, which is too late for another's earlier round of progressive attention; " +
+			"set offload.lookup = \"host\"")
 	case rate < 1:
 		return errors.New("sim: every head must be simulated to run on a device that computes; " +
 			"set simulation.heads = \"full\"")

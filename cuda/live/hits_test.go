@@ -7,6 +7,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/cuda/emulator"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
@@ -44,8 +45,7 @@ func addHits(all map[string]*scenario) {
 		for _, of := range []string{"dense", "dense, short of memory", "plain prefill", "sparse",
 			"offload", "offload, small", "offload, memcpy", "layer", "layer, several a step",
 			"layer-chunked", "psa, small", "psa, layer", "psa in HBM", "select: offload, small",
-			"gpu lookup: offload, small", "gpu lookup: layer", "gpu lookup: psa, small",
-			"gpu lookup: psa, heads together, small"} {
+			"gpu lookup: offload, small", "gpu lookup: layer"} {
 			if model == "mha" && !slices.Contains(unshared, of) {
 				continue
 			}
@@ -58,6 +58,13 @@ func addHits(all map[string]*scenario) {
 				v1 := c
 				v1.spec.Scheduler = "vllm-v1"
 				all[model+"/hits: dense, vllm-v1"] = &v1
+			}
+			if of == "psa, small" { // two requests load one block, the second in an earlier round
+				together := c
+				for i := range hitLengths {
+					together.arrive = append(together.arrive, des.Time(i+1)*des.Millisecond)
+				}
+				all[model+"/hits: psa, small, together"] = &together
 			}
 			if !c.spec.Offload.On {
 				tree := c

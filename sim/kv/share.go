@@ -141,10 +141,14 @@ func (c *Cache) join(l *Layer) {
 			w = c.wanted[i]
 		}
 		if at := c.seqs[r.seq].sharedAt(int(r.block)); at >= 0 {
-			switch h := &x.holders[int(at)*x.groups+int(r.group)]; *h {
+			e := int(at)*x.groups + int(r.group)
+			switch h := &x.holders[e]; *h {
 			case 0:
-				*h = coming
+				*h, x.slots[e] = coming, uint32(n)
 			case coming:
+				if c.microbatch > 0 {
+					c.sooner(&c.wanted[x.slots[e]], w)
+				}
 				x.after, x.wanted = append(x.after, r), append(x.wanted, w)
 				continue
 			default:
@@ -160,6 +164,21 @@ func (c *Cache) join(l *Layer) {
 	if c.missing = c.missing[:n]; c.microbatch > 0 {
 		c.wanted = c.wanted[:n]
 	}
+}
+
+// sooner loads a block in the round of a request that waits for it, if that round is earlier.
+func (c *Cache) sooner(loaded *want, w want) {
+	if loaded.ahead && !w.ahead {
+		loaded.ahead = false
+		c.stats.Ahead--
+	}
+	if w.round >= loaded.round {
+		return
+	}
+	if c.rounds[loaded.round]--; w.round >= 0 {
+		c.rounds[w.round]++
+	}
+	loaded.round = w.round
 }
 
 // attachNow assigns a missed block the slot of another request, and reports whether there is
