@@ -90,7 +90,7 @@ func testKillAndResume(t *testing.T, program string) {
 	}
 	errs := startAndStop(t, kept+1, program, os.Interrupt, "simulate", "s.toml", "--out", "out",
 		"--workers", "1")
-	if !strings.Contains(errs, "of 24 runs finished, ") {
+	if !strings.Contains(errs, "of 24 runs finished") {
 		t.Errorf("stderr %q", errs)
 	}
 	if now := finishedRuns(t, "out/runs"); now < kept {

@@ -147,7 +147,7 @@ func (c *Cache) join(l *Layer) {
 				*h, x.slots[e] = coming, uint32(n)
 			case coming:
 				if c.microbatch > 0 {
-					c.sooner(&c.wanted[x.slots[e]], w)
+					sooner(c, &c.wanted[x.slots[e]], w)
 				}
 				x.after, x.wanted = append(x.after, r), append(x.wanted, w)
 				continue
@@ -167,7 +167,7 @@ func (c *Cache) join(l *Layer) {
 }
 
 // sooner loads a block in the round of a request that waits for it, if that round is earlier.
-func (c *Cache) sooner(loaded *want, w want) {
+func sooner(c *Cache, loaded *want, w want) {
 	if loaded.ahead && !w.ahead {
 		loaded.ahead = false
 		c.stats.Ahead--
