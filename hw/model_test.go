@@ -129,7 +129,8 @@ func TestLoadModelErrors(t *testing.T) {
 		wantError(t, c.file, err, c.want...)
 	}
 	_, err := LoadModel("lwm-7")
-	wantError(t, "misspelt", err, `unknown model "lwm-7"`, `did you mean "lwm-7b"`, "sparseserve list models")
+	wantError(t, "misspelt", err, `unknown model "lwm-7"`, `did you mean "lwm-7b"`,
+		"sparseserve list models")
 	_, err = LoadModel("no/such/config.json")
 	wantError(t, "missing", err, "no/such/config.json")
 }
