@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Linears of a train are those that began nearest to the point's time.
+// The clock reads the linears of the repetition that began nearest to the sampled time.
 func TestTrainPoints(t *testing.T) {
 	t.Parallel()
 	groups := []trainGroup{{0, 1}, {0.004, 2}, {0.009, 3}, {0.014, 4}}

@@ -14,7 +14,7 @@ type Purchase struct {
 	Question Question `json:"question"`
 	Load     string   `json:"load"`      // in words
 	LoadOf   float64  `json:"load_of"`   // requests/s, sessions/s, clients, times a trace's speed
-	LoadUnit string   `json:"load_unit"` // which of them
+	LoadUnit string   `json:"load_unit"` // unit of load_of
 	SLO      string   `json:"slo"`       // in words
 	Requests int      `json:"requests"`  // of a run of one replica
 	Seeds    []uint64 `json:"seeds"`
