@@ -38,7 +38,8 @@ A plain number has the unit of its key. A quoted number may name another unit: t
 '"5%"'. The same holds inside lists and distributions, such as '"uniform(32k, 128k)"'. With '--set'
 it needs no quotes: '--set slo.tbt_s=100ms'.
 
-'sparseserve list keys' prints these tables in a terminal.
+The type of a key is that of its default. Numbers are at least 0 unless the last column has another
+bound. 'sparseserve list keys' prints all bounds and names.
 
 `, "'", "`"))
 	p.topKeys()
@@ -80,7 +81,7 @@ it needs no quotes: '--set slo.tbt_s=100ms'.
 // head begins a table of keys below prefix.
 func (p *pageWriter) head(prefix string) {
 	p.prefix = prefix
-	p.printf("| key | | type, unit | default | values |\n|-|-|-|-|-|\n")
+	p.printf("| key | | unit | default | values |\n|-|-|-|-|-|\n")
 }
 
 // preset is the default of a key that the default experiment's systems differ in.
@@ -98,7 +99,41 @@ func (p *pageWriter) row(key, typ, value, values, about string) {
 	default:
 		value = "`" + value + "`"
 	}
-	p.printf("| `%s` | %s | %s | %s | %s |\n", key, about, typ, value, values)
+	p.printf("| `%s` | %s | %s | %s | %s |\n", key, about, unitOf(typ), value, valuesOf(values, about))
+}
+
+// unitOf returns the unit of a type and unit; the default shows the type, except for lists.
+func unitOf(typ string) string {
+	kind, unit, _ := strings.Cut(typ, ", ")
+	switch kind {
+	case "number", "integer":
+		return unit
+	case "string":
+		return ""
+	}
+	return typ
+}
+
+// valuesOf returns the values that a reader looks for: no names that a command lists, and no bounds
+// that only catch slips.
+func valuesOf(values, about string) string {
+	if strings.Contains(about, "(list ") {
+		return ""
+	}
+	if !strings.ContainsAny(values, "<>") {
+		return values
+	}
+	var bounds []string
+	for _, b := range boundsOf(values) {
+		lower := strings.HasPrefix(b.relation, ">")
+		switch {
+		case lower && b.limit > 0 && b.limit <= 0.001:
+			bounds = append(bounds, "> 0")
+		case lower && (b.limit != 0 || b.relation == ">") || !lower && b.limit < 1000:
+			bounds = append(bounds, fmt.Sprintf("%s %g", b.relation, b.limit))
+		}
+	}
+	return strings.Join(bounds, ", ")
 }
 
 func (p *pageWriter) topKeys() {

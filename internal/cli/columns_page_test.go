@@ -158,10 +158,11 @@ func TestJSONPage(t *testing.T) {
 		{"description.json", traces.Description{}},
 	} {
 		kind := reflect.TypeOf(f.of)
-		p.printf("### `%s`\n\n%s.\n", f.name, strings.ToUpper(typeWords(kind)[:1])+typeWords(kind)[1:])
+		words := typeWords(kind)
+		p.printf("### `%s`\n\n%s.\n\n", f.name, strings.ToUpper(words[:1])+words[1:])
 		p.fields(kind)
 	}
-	testkit.Block(t, columnsPage, "json", p.String())
+	testkit.Block(t, columnsPage, "json", strings.TrimSpace(p.String())+"\n")
 }
 
 // fieldsPage writes tables of structs' fields.
@@ -183,7 +184,7 @@ func structOf(kind reflect.Type) (reflect.Type, bool) {
 	return kind, kind.Kind() == reflect.Struct && strings.Contains(kind.PkgPath(), "sparseserve")
 }
 
-// fields writes the table of a struct, then the tables of its parts.
+// fields writes the keys of a struct, then the keys of its parts.
 func (p *fieldsPage) fields(kind reflect.Type) {
 	kind, ok := structOf(kind)
 	if !ok || p.seen[kind] {
@@ -196,37 +197,45 @@ func (p *fieldsPage) fields(kind reflect.Type) {
 	if rows == "" && plain == nil {
 		return // it writes itself
 	}
-	p.printf("\n%s", kind.Name())
+	p.printf("**%s**", kind.Name())
 	if len(plain) > 0 {
 		p.printf(": %s", strings.Join(plain, ", "))
 	}
+	p.printf("\n\n")
 	if rows != "" {
-		p.printf("\n\n| key | type | |\n|-|-|-|\n%s", rows)
+		p.printf("| key | |\n|-|-|\n%s\n", rows)
 	}
-	p.printf("\n")
 	for _, part := range parts {
 		p.fields(part)
 	}
 }
 
-// rows returns the rows of the fields with a unit, a comment or parts, and adds the other keys to
-// plain.
+// rows returns the rows of the fields with a comment, and adds the other keys to plain.
 func (p *fieldsPage) rows(kind reflect.Type, parts *[]reflect.Type, plain *[]string) (rows string) {
 	comments := p.commentsOf(kind)
 	for f := range fieldsIn(kind) {
 		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		part, isStruct := structOf(f.Type)
-		switch about := cellOf(key, comments[f.Name], kind); {
+		words := typeWords(f.Type)
+		if words == "number" || words == "string" {
+			words = "" // the name and the comment tell
+		}
+		about := cellOf(key, comments[f.Name], kind)
+		switch {
+		case f.Anonymous && key == "" && p.seen[part]:
+			*plain = append(*plain, "the keys of "+part.Name())
 		case f.Anonymous && key == "" && isStruct:
 			rows += p.rows(part, parts, plain)
 		case key == "" || key == "-":
-		case about == "" && !isStruct:
-			*plain = append(*plain, "`"+key+"`")
+		case about != "":
+			rows += fmt.Sprintf("| `%s` | %s |\n", key, strings.TrimPrefix(words+"; "+about, "; "))
+		case words != "":
+			*plain = append(*plain, fmt.Sprintf("`%s` (%s)", key, words))
 		default:
-			rows += fmt.Sprintf("| `%s` | %s | %s |\n", key, typeWords(f.Type), about)
-			if isStruct {
-				*parts = append(*parts, part)
-			}
+			*plain = append(*plain, "`"+key+"`")
+		}
+		if key != "" && key != "-" && isStruct {
+			*parts = append(*parts, part)
 		}
 	}
 	return rows
@@ -243,38 +252,28 @@ func fieldsIn(kind reflect.Type) func(func(reflect.StructField) bool) {
 	}
 }
 
-// units are the units of keys by their ends.
-var units = []struct{ end, unit string }{
-	{"tok_s", "tokens/s"}, {"gb_s", "GB/s"}, {"_ms", "ms"}, {"_s", "s"}, {"bytes", "bytes"},
-	{"gib", "GiB"}, {"_share", "0 to 1"}, {"_ratio", "0 to 1"}, {"usd_per_hour", "USD/hour"},
-	{"request_throughput", "requests/s"}, {"request_goodput", "requests/s"},
-}
-
-// cellOf returns the unit and the comment of a field, with keys in place of Go's names.
+// cellOf returns the comment of a field, with keys in place of Go's names.
 func cellOf(key, comment string, kind reflect.Type) string {
 	for f := range fieldsIn(kind) {
 		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && len(f.Name) > 3 {
 			comment = regexp.MustCompile(`\b`+f.Name+`\b`).ReplaceAllString(comment, "`"+name+"`")
 		}
 	}
-	comment = strings.ReplaceAll(strings.TrimPrefix(strings.TrimPrefix(comment, "`"+key+"` "), "is "),
-		"nil", "null")
-	for _, u := range units {
-		if strings.HasSuffix(key, u.end) {
-			return strings.Trim(u.unit+"; "+comment, "; ")
-		}
+	comment = strings.TrimPrefix(strings.TrimPrefix(comment, "`"+key+"` "), "is ")
+	if strings.Count(comment, ".") == 1 {
+		comment = strings.TrimSuffix(comment, ".")
 	}
-	return comment
+	return strings.ReplaceAll(comment, "nil", "null")
 }
 
 func typeWords(kind reflect.Type) string {
 	switch kind.Kind() {
 	case reflect.Pointer:
-		return typeWords(kind.Elem()) + " or null"
+		return typeWords(kind.Elem())
 	case reflect.Slice, reflect.Array:
 		return "list of " + typeWords(kind.Elem())
 	case reflect.Map:
-		return "object: " + typeWords(kind.Elem()) + " by key"
+		return "object of " + typeWords(kind.Elem())
 	case reflect.Struct:
 		return kind.Name()
 	case reflect.Bool:
