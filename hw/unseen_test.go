@@ -30,17 +30,20 @@ func TestUnseenPoints(t *testing.T) {
 }
 
 // pivot is a table with a row a kernel and a column a card. A cell has the share of points within
-// 10 % and the median error.
+// 10 % and the median error. The last row has the share among the points of all kernels.
 type pivot struct {
 	row, total string
 	rows, cols []string
 	cells      map[[2]string]string
 	points     map[string]int
+	ofCard     map[string]int
+	within     map[string]float64
 }
 
 func (p *pivot) add(row, col string, within, median float64, points int) {
 	if p.cells == nil {
 		p.cells, p.points = map[[2]string]string{}, map[string]int{}
+		p.ofCard, p.within = map[string]int{}, map[string]float64{}
 	}
 	if !slices.Contains(p.rows, row) {
 		p.rows = append(p.rows, row)
@@ -50,6 +53,8 @@ func (p *pivot) add(row, col string, within, median float64, points int) {
 	}
 	p.cells[[2]string{row, col}] = fmt.Sprintf("%.0f %% (%.1f %%)", within, median)
 	p.points[row] += points
+	p.ofCard[col] += points
+	p.within[col] += within * float64(points)
 }
 
 func (p *pivot) String() string {
@@ -63,6 +68,13 @@ func (p *pivot) String() string {
 		}
 		fmt.Fprintf(&text, " | %d |\n", p.points[row])
 	}
+	all, within := 0, 0.0
+	text.WriteString("| all")
+	for _, col := range p.cols {
+		fmt.Fprintf(&text, " | %.0f %%", p.within[col]/float64(p.ofCard[col]))
+		all, within = all+p.ofCard[col], within+p.within[col]
+	}
+	fmt.Fprintf(&text, " | %.0f %% of %d |\n", within/float64(all), all)
 	return text.String()
 }
 

@@ -22,13 +22,13 @@ type gemmColumns struct {
 var gemmTypes = map[string]string{"bfloat16": "bf16", "fp8": "fp8", "fp8_block": "fp8_block",
 	"nvfp4": "nvfp4", "int8": "int8"}
 
-// Sizes of the grid. Powers of two and four suffice for columns and rows, because a GEMM's time is
+// Sizes of the grid. Factors of 1.5 and 2 suffice for columns and rows, because a GEMM's time is
 // nearly linear between them. The token axis has more points, some one above a tile, because the
 // time jumps when a GEMM needs another tile of tokens.
 var (
 	gemmTokens = []int64{1, 4, 8, 16, 17, 32, 48, 64, 65, 96, 128, 129, 160, 192, 256, 257, 384,
 		512, 513, 768, 1024, 1025, 1280, 1536, 2048, 3072, 4096, 8192, 16384, 32768}
-	gemmSides = []int64{128, 512, 2048, 4096, 8192, 16384, 65536}
+	gemmSides = []int64{128, 512, 1024, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 65536}
 )
 
 // gemms makes a grid for each weight type of the table.
