@@ -1,6 +1,7 @@
 package hw
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/sim"
@@ -28,8 +29,10 @@ func TestModernEngineIsNearItsBound(t *testing.T) {
 				most = 3.6
 			case m.IsMixture(): // grouped GEMMs reach two fifths of an A100's peak at best
 				most = 2.7
-			case gpu == "l40s" || gpu == "rtx-pro-6000": // GEMMs of an L40S reach half of its peak
+			case gpu == "l40s" || strings.HasPrefix(gpu, "rtx-"): // GEMMs reach half of an L40S's peak
 				most = 2.3
+			case gpu == "h20": // of its bound: bytes of KV bind there, FLOPs of linears do, one by one
+				most = 2.1
 			}
 			for _, batch := range []int{8, 16, 32, 64, 128} {
 				for _, context := range []int{512, 2048, 8192, 32768} {

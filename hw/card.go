@@ -21,6 +21,7 @@ var cardFiles embed.FS
 type Card struct {
 	Name    string      `toml:"name"`
 	Title   string      `toml:"title"`
+	Derived Derivation  `toml:"derived,omitempty"`
 	Kernels KernelFiles `toml:"kernels"`
 	GPU     GPU         `toml:"gpu"`
 	Link    Link        `toml:"link"`
@@ -99,7 +100,7 @@ func (c *Card) validate() error {
 		return wrong("kernels", "want a table [kernels] with sparseserve and fa2 (and fa3 for engine "+
 			"vllm-0.15), each one of %s or a file in this folder", strings.Join(KernelNames(), ", "))
 	}
-	return cmp.Or(checkFigures(c), c.Link.validate())
+	return cmp.Or(c.validateDerivation(), checkFigures(c), c.Link.validate())
 }
 
 // validate checks that no copy is faster than the standard of its link.

@@ -1,6 +1,7 @@
 package hw
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -70,6 +71,7 @@ func compareKernels(t *testing.T, derived, own *Profile) *errorsOf {
 // the other. Kernels of the same generation and 16 bits are derived within a fifth in most points.
 func TestDerivedAgainstImported(t *testing.T) {
 	table := pivot{row: "kernel", total: "points"}
+	off := map[Derivation]map[bool][]float64{"generation": {}, "generations": {}} // medians, by FP8
 	for _, c := range []struct{ kernels, from string }{
 		{"h100-vllm", "h200-vllm"}, {"b200-vllm", "h200-vllm"}, {"l40s-vllm", "a100-vllm"},
 	} {
@@ -94,10 +96,30 @@ func TestDerivedAgainstImported(t *testing.T) {
 		for _, kernel := range e.names {
 			table.add(kernel, card.Name+" from "+there.Name, e.within(kernel, 0.1), e.median(kernel),
 				len(e.off[kernel]))
+			d := Derivation("generations")
+			if c.kernels == "h100-vllm" {
+				d = "generation"
+			}
+			if fp8 := strings.Contains(kernel, "of fp8"); fp8 || strings.HasSuffix(kernel, "of bf16") {
+				off[d][fp8] = append(off[d][fp8], e.median(kernel))
+			}
 			if c.kernels == "h100-vllm" && strings.HasSuffix(kernel, "of bf16") &&
 				e.within(kernel, 0.2) < 70 {
 				t.Errorf("%s of an H100 from an H200's: only %.1f %% of the points within a fifth", kernel,
 					e.within(kernel, 0.2))
+			}
+		}
+	}
+	for d, by := range off {
+		var most [2]float64
+		_, text, _ := strings.Cut(derivations[d], ", is ")
+		_, err := fmt.Sscanf(text, "up to %f %% in 16 bits and %f %% in FP8", &most[0], &most[1])
+		if err != nil {
+			t.Fatal(d, err)
+		}
+		for i, fp8 := range []bool{false, true} {
+			if max := slices.Max(by[fp8]); max > most[i] || max < 0.7*most[i] {
+				t.Errorf("%s: the largest median is %.0f %%, the text says %g", d, max, most[i])
 			}
 		}
 	}

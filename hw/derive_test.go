@@ -270,7 +270,7 @@ func TestChangesErrors(t *testing.T) {
 	_, err := Load("h1", "vllm-0.15", nil)
 	wantError(t, "h1", err, `unknown gpu "h1"`)
 	_, err = Load("rtx", "vllm-0.15", nil)
-	wantError(t, "half a name", err, `did you mean "rtx-pro-6000"?`)
+	wantError(t, "half a name", err, `did you mean "rtx-4090" or "rtx-5090" or "rtx-pro-6000"?`)
 	_, err = Load("h200", "vllm-0.16", nil)
 	wantError(t, "no engine", err, `unknown engine "vllm-0.16"; known: `)
 }

@@ -224,7 +224,9 @@ func unknownName(kind, name string, known []string) error {
 }
 
 // shortCards are the cards that short names most often mean.
-var shortCards = map[string]string{"a100": "a100-80gb", "h100": "h100-80gb", "h100sxm": "h100-80gb"}
+var shortCards = map[string]string{"a100": "a100-80gb", "h100": "h100-80gb",
+	"h100sxm": "h100-80gb", "gh200": "gh200-96gb", "4090": "rtx-4090", "5090": "rtx-5090",
+	"910b": "ascend-910b", "910c": "ascend-910c"}
 
 // hubID matches the id of a model on the Hugging Face hub in its source. notSized matches what
 // people write differently in a name, and the parts of an id that change no size.

@@ -12,8 +12,8 @@ import (
 )
 
 func TestProfilesRoundTrip(t *testing.T) {
-	if n := len(CardNames()); n != 12 {
-		t.Errorf("want 12 profiles, got %v", CardNames())
+	if n := len(CardNames()); n != 22 {
+		t.Errorf("want 22 profiles, got %v", CardNames())
 	}
 	for _, name := range CardNames() {
 		p := mustProfile(t, name)

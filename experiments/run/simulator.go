@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
@@ -75,7 +76,8 @@ func (x *Simulator) RunOn(ctx context.Context, p config.Point, sink Sink,
 		return wrap(device), nil
 	}
 	return s.serve(ctx, sink, func(m *sim.Metrics) []warn.Warning {
-		return append(device.ExtrapolationNotes(m.Extrapolated()), s.crossovers()...)
+		return slices.Concat(device.ExtrapolationNotes(m.Extrapolated()), s.crossovers(),
+			hw.Doubts(p.GPU, p.System.Engine))
 	})
 }
 

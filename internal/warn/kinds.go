@@ -20,6 +20,7 @@ const (
 	TraceEnded    Kind = "trace_ended"    // the trace ended before the run's requests
 	NoBound       Kind = "no_bound"       // the service level has no bound
 	FewRequests   Kind = "few_requests"   // too few for steady figures
+	DerivedCard   Kind = "derived_card"   // kernels of another chip
 
 	Window        Kind = "window"         // what is left out of the figures
 	AccuracyProxy Kind = "accuracy_proxy" // no model ran
@@ -60,4 +61,4 @@ const (
 // serious lists the kinds without which figures are misread, most serious first.
 var serious = []Kind{Engines, Disturbed, NoneFinished, EndedEarly, Rejected,
 	ReplicasDown, Preemptions, UnstableQueue, WaitsGrow, NearLimit, Truncated, BeganAnew, Damaged,
-	RowsLeft, TraceEnded, NoBound, FewRequests}
+	RowsLeft, TraceEnded, NoBound, FewRequests, DerivedCard}
