@@ -81,7 +81,7 @@ bound. 'sparseserve list keys' prints all bounds and names.
 // head begins a table of keys below prefix.
 func (p *pageWriter) head(prefix string) {
 	p.prefix = prefix
-	p.printf("| key | | unit | default | values |\n|-|-|-|-|-|\n")
+	p.printf("| key | | default | values |\n|-|-|-|-|\n")
 }
 
 // preset is the default of a key that the default experiment's systems differ in.
@@ -99,19 +99,21 @@ func (p *pageWriter) row(key, typ, value, values, about string) {
 	default:
 		value = "`" + value + "`"
 	}
-	p.printf("| `%s` | %s | %s | %s | %s |\n", key, about, unitOf(typ), value, valuesOf(values, about))
+	p.printf("| `%s` | %s | %s | %s |\n", key, about, withUnit(value, typ), valuesOf(values, about))
 }
 
-// unitOf returns the unit of a type and unit; the default shows the type, except for lists.
-func unitOf(typ string) string {
+// withUnit returns a default with the unit of its type and unit. The default shows the type, unless
+// it is one value of a list, or missing.
+func withUnit(value, typ string) string {
 	kind, unit, _ := strings.Cut(typ, ", ")
-	switch kind {
-	case "number", "integer":
-		return unit
-	case "string":
-		return ""
+	with := strings.TrimSpace(value + " " + strings.TrimPrefix(unit, "share"))
+	switch {
+	case value == "":
+		return typ
+	case strings.HasPrefix(kind, "list") && !strings.HasPrefix(value, "`["):
+		return with + ", or a list"
 	}
-	return typ
+	return with
 }
 
 // valuesOf returns the values that a reader looks for: no names that a command lists, and no bounds

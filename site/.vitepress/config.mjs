@@ -25,6 +25,10 @@ function linkSources(md) {
   }
 }
 
+// Anchors are those of GitHub, so that a link works in both.
+const slugify = title => title.trim().toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, '')
+  .replace(/\s/g, '-')
+
 export default defineConfig({
   title: 'sparseserve',
   description: 'Simulates long-context LLM serving with sparse attention and a hierarchical KV cache',
@@ -32,7 +36,7 @@ export default defineConfig({
   outDir: '../out/site',
   rewrites: { 'README.md': 'index.md' },
   lastUpdated: false,
-  markdown: { config: linkSources, languageAlias: { cuda: 'cpp' } },
+  markdown: { config: linkSources, anchor: { slugify }, languageAlias: { cuda: 'cpp' } },
   themeConfig: {
     search: { provider: 'local' },
     outline: [2, 3],
