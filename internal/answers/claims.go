@@ -46,7 +46,6 @@ func claimTables(model string, outcomes []papers.Outcome) (tables []doc.Table) {
 		name := classNames[class]
 		t := doc.Table{Title: capital(name), Columns: doc.Columns("claim", "of what", "where", ">paper",
 			">"+model, ">95 % interval", ">deviation", "verdict")}
-		t.Columns[1].Minor, t.Columns[5].Minor = true, true
 		for i := range own {
 			v := &own[i]
 			what, at := v.Text, v.Where

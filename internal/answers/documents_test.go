@@ -128,8 +128,8 @@ func TestPurchaseDocument(t *testing.T) {
 		c := &a.Candidates[i]
 		expectIn(t, text, strings.Join([]string{c.Name, c.Outcome, capacity.USD(c.USDPerHour),
 			c.Price.Provider + ",", c.Price.Date, capacity.USD(c.Price.USDPerHour),
-			capacity.USD(c.USDPerMInput), capacity.USD(c.USDPerMOutput), capacity.USD(c.USDPerMTotal),
-			digits(c.ThroughputTokS), strconv.Itoa(c.Runs)}, " "))
+			capacity.USD(c.USDPerMInput), capacity.USD(c.USDPerMOutput), capacity.USD(c.USDPerMTotal)},
+			" "), strings.Join([]string{c.Name, digits(c.ThroughputTokS), strconv.Itoa(c.Runs)}, " "))
 	}
 	a.Proof.Measured, a.Serve, a.NoServe = "", "", "engine x is not vLLM"
 	a.Bare.USDPerHour = a.Choice.USDPerHour + 1

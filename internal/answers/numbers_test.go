@@ -104,13 +104,18 @@ func TestNumbersOfRuns(t *testing.T) {
 		"TTFT mean s": "1.50†", "TTFT P99 s": "4.00", "TBT mean ms": "32.1", "TBT P99 ms": "65.4",
 		"output tok/s": "123†", "SLO": "met"})
 	expect(t, "a", cells(t, p.Tables, inside, "a"), map[string]string{
-		"scheduling delay mean s": "0.250", "requests a step": "7.00", "blocks loaded a step": "48.0",
-		"hits in HBM %": "90.0", "tokens of prompts in the prefix cache %": "30.0"})
+		"scheduling delay mean s": "0.250", "requests a step": "7.00"})
+	expect(t, "a", cells(t, p.Tables, "KV cache", "a"), map[string]string{
+		"blocks loaded a step": "48.0", "hits in HBM %": "90.0"})
+	expect(t, "a", cells(t, p.Tables, "Prefix cache", "a"), map[string]string{
+		"tokens of prompts in the prefix cache %": "30.0"})
 	expect(t, "b", cells(t, p.Tables, first, "b"), map[string]string{"served %": "",
 		"TTFT mean s": "2.50*", "TTFT P99 s": "8.00", "TBT mean ms": "62.1", "TBT P99 ms": "200",
 		"output tok/s": "61.0*", "SLO": "no"})
-	expect(t, "b", cells(t, p.Tables, inside, "b"), map[string]string{"blocks loaded a step": "-",
-		"hits in HBM %": "-", "tokens of prompts in the prefix cache %": "-"})
+	expect(t, "b", cells(t, p.Tables, "KV cache", "b"), map[string]string{
+		"blocks loaded a step": "-", "hits in HBM %": "-"})
+	expect(t, "b", cells(t, p.Tables, "Prefix cache", "b"), map[string]string{
+		"tokens of prompts in the prefix cache %": "-"})
 	expect(t, "c", cells(t, p.Tables, first, "c"), map[string]string{"SLO": "-"})
 
 	drawn := map[string]float64{} // the height of system a in each chart

@@ -50,6 +50,7 @@ type runRow struct {
 	set    []string // the value of each axis
 	load   load
 	system string
+	name   string // the system with its settings
 	runs   []*sim.Summary
 }
 
@@ -119,6 +120,7 @@ func (r *Runs) rows(axes []string) []runRow {
 	for i := range r.Sums {
 		s := &r.Sums[i]
 		one := runRow{set: r.set(i, axes), load: loadOf(s), system: systemOf(s)}
+		one.name = one.system + settingsText(one.set, axes)
 		key := fmt.Sprint(one.set)
 		if _, known := order[key]; !known {
 			order[key] = len(order)

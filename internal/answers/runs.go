@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/sim"
@@ -38,14 +37,16 @@ func (r *Runs) Doc() *doc.Doc {
 	rows := r.rows(axes)
 	d.Answers = r.sustained(axes, rows)
 	d.Warnings = r.warnings()
-	head := r.head(axes)
-	d.Tables = append(d.Tables, r.results(head, rows),
-		metricsTable("Inside the server", head, rows, "delay_mean", "batch", "loads", "hits",
-			"prefix_hits", "prefix_dram", "prefix_ssd", "recall", "hbm", "hbm_peak", "dram", "gpu", "h2d",
-			"d2h"),
+	head := r.head()
+	for _, t := range []doc.Table{r.results(head, rows),
+		metricsTable("Inside the server", head, rows, "delay_mean", "batch", "gpu", "h2d", "d2h",
+			"recall"),
+		metricsTable("KV cache", head, rows, "loads", "hits", "hbm", "hbm_peak", "dram"),
+		metricsTable("Prefix cache", head, rows, "prefix_hits", "prefix_dram", "prefix_ssd"),
 		latencies(head, rows), metricsTable("Rates", head, rows, "requests", "good", "good_share",
-			"input", "throughput", "total"))
-	addTable(d, differences(head, rows))
+			"input", "throughput", "total"), differences(head, rows)} {
+		addTable(d, t)
+	}
 	return d
 }
 
@@ -54,29 +55,22 @@ func Short(unit string) string {
 	return strings.NewReplacer("requests", "req", "tokens", "tok").Replace(unit)
 }
 
-// head returns the columns that identify a row: axes, load and system.
-func (r *Runs) head(axes []string) (head []doc.Column) {
-	for _, key := range axes {
-		numbers := !slices.ContainsFunc(r.Settings, func(set map[string]any) bool {
-			_, word := set[key].(string)
-			return word
-		})
-		head = append(head, doc.Column{Name: config.KeyName(key), Number: numbers})
-	}
-	return append(head, doc.Column{Name: r.Unit, Number: true}, doc.Column{Name: "system"})
+// head returns the columns that identify a row.
+func (r *Runs) head() []doc.Column {
+	return []doc.Column{{Name: r.Unit, Number: true}, {Name: "system"}}
 }
 
 // named returns the first cells of a row. A row whose load or setting differs from the previous row
 // begins a group.
 func (r *runRow) named(before *runRow) doc.Row {
-	return doc.Row{Cells: append(doc.Texts(r.set...), doc.Text(r.load.String()), doc.Text(r.system)),
+	return doc.Row{Cells: doc.Texts(r.load.String(), r.name),
 		Ruled: before != nil && !r.with(before)}
 }
 
 // tableOf returns a table with one row per row of runs. cells adds their cells.
 func tableOf(t doc.Table, head []doc.Column, rows []runRow,
 	cells func(*runRow) []doc.Cell) doc.Table {
-	t.Columns = append(slices.Clone(head), t.Columns...)
+	t.Key, t.Columns = len(head), append(slices.Clone(head), t.Columns...)
 	var before *runRow
 	for i := range rows {
 		row := rows[i].named(before)
@@ -97,11 +91,11 @@ func (r *Runs) results(head []doc.Column, rows []runRow) doc.Table {
 	t := doc.Table{Title: "Results"}
 	shown := sim.MetricsOf("ttft_mean", "ttft_p99", "tbt_mean", "tbt_p99", "throughput", "served",
 		"preempted", "recomputed")
+	const state = 5 // the column before what few runs have
 	for i := range shown {
 		t.Columns = append(t.Columns, columnOf(&shown[i]))
-		t.Columns[i].Minor = i == 1 || i == 3
 	}
-	t.Columns = append(t.Columns, doc.Column{Name: "SLO"})
+	t.Columns = slices.Insert(t.Columns, state, doc.Column{Name: "SLO"})
 	starred, partial := false, false
 	t = tableOf(t, head, rows, func(x *runRow) (cells []doc.Cell) {
 		for i := range shown {
@@ -119,7 +113,7 @@ func (r *Runs) results(head []doc.Column, rows []runRow) doc.Table {
 			}
 			cells = append(cells, c)
 		}
-		return append(cells, doc.Text(x.state()))
+		return slices.Insert(cells, state, doc.Text(x.state()))
 	})
 	var signs []string
 	if starred {
@@ -179,7 +173,7 @@ func (r *Runs) Levels() (lines []string) {
 		"slo.tbt_s=SECONDS sets one for all")
 }
 
-// metricsTable has one column per metric that a run has.
+// metricsTable has one column per metric that a run has, and no row if no run has any.
 func metricsTable(title string, head []doc.Column, rows []runRow, keys ...string) doc.Table {
 	t := doc.Table{Title: title, Folded: true}
 	var known []sim.Metric
@@ -187,6 +181,9 @@ func metricsTable(title string, head []doc.Column, rows []runRow, keys ...string
 		if slices.ContainsFunc(rows, func(x runRow) bool { _, ok := x.mean(&m); return ok }) {
 			known, t.Columns = append(known, m), append(t.Columns, columnOf(&m))
 		}
+	}
+	if len(known) == 0 {
+		return t
 	}
 	return tableOf(t, head, rows, func(x *runRow) (cells []doc.Cell) {
 		for i := range known {
@@ -198,8 +195,8 @@ func metricsTable(title string, head []doc.Column, rows []runRow, keys ...string
 
 // latencies lists all statistics of each latency.
 func latencies(head []doc.Column, rows []runRow) doc.Table {
-	t := doc.Table{Title: "Latencies", Folded: true, Columns: append(slices.Clone(head),
-		doc.Column{Name: "latency"})}
+	t := doc.Table{Title: "Latencies", Folded: true, Key: len(head) + 1,
+		Columns: append(slices.Clone(head), doc.Column{Name: "latency"})}
 	for _, stat := range sim.StatNames {
 		t.Columns = append(t.Columns, doc.Column{Name: strings.Replace(stat, "p", "P", 1), Number: true})
 	}
@@ -229,7 +226,7 @@ func latencies(head []doc.Column, rows []runRow) doc.Table {
 // differences compares each system with the first one at its load, seed by seed, because all
 // systems have the same arrivals per seed.
 func differences(head []doc.Column, rows []runRow) doc.Table {
-	t := doc.Table{Title: "Differences between systems", Folded: true,
+	t := doc.Table{Title: "Differences between systems", Folded: true, Key: len(head) + 2,
 		Note: "Means of the differences seed by seed, with their 95 % intervals (Student's t).",
 		Columns: append(slices.Clone(head), doc.Column{Name: "against"}, doc.Column{Name: "metric"},
 			doc.Column{Name: "difference", Number: true}, doc.Column{Name: "from", Number: true},

@@ -48,8 +48,7 @@ func errorsOf(runs []validate.ValidatedRun, title string, keys []string) doc.Tab
 	t := doc.Table{Title: title, Columns: doc.Columns("run")}
 	for _, key := range keys {
 		m := compared(key)
-		t.Columns = append(t.Columns, doc.Column{Name: m.Name, Unit: statOf(&m), Number: true,
-			Minor: true})
+		t.Columns = append(t.Columns, doc.Column{Name: m.Name, Unit: statOf(&m), Number: true})
 	}
 	t.Columns = append(t.Columns, doc.Columns("goals")...)
 	for i := range runs {

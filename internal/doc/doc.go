@@ -40,8 +40,10 @@ type Table struct {
 	// Under is the heading that adjacent tables share; empty for a heading of its own.
 	Under   string   `json:"under,omitempty"`
 	Columns []Column `json:"columns"`
-	Rows    []Row    `json:"rows"`
-	Legend  []string `json:"legend,omitempty"` // what signs in cells mean, a remark each
+	// Key is the number of leading columns that identify a row; 0 for one.
+	Key    int      `json:"key,omitempty"`
+	Rows   []Row    `json:"rows"`
+	Legend []string `json:"legend,omitempty"` // what signs in cells mean, a remark each
 	// Folded marks a table that is shown on request, because it is long or explains another.
 	Folded bool `json:"folded,omitempty"`
 
@@ -53,8 +55,6 @@ type Column struct {
 	Name   string `json:"name"`
 	Unit   string `json:"unit,omitempty"`
 	Number bool   `json:"number,omitempty"` // aligned to the right
-	// Minor marks a column that a narrow terminal omits first.
-	Minor bool `json:"minor,omitempty"`
 }
 
 // Row is one row. If it has fewer cells than columns, the last ones are empty.

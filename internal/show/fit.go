@@ -21,58 +21,50 @@ const (
 	wordy          = 30
 )
 
-// Table prints a table with its note and its legend. If the terminal has too few columns, it wraps
-// the widest column of words, and then omits columns and names them, minor ones first.
+// mostColumns is the maximum number of columns of a printed table, because a reader compares no more.
+const mostColumns = 8
+
+// Table prints a table with its note and its legend. A table with more than mostColumns, or with
+// more than a terminal of so many columns has room for, is printed in parts that repeat its key. A
+// row that has nothing in a further part is left out there.
 func Table(w io.Writer, t *doc.Table, columns int) {
 	if t.Note != "" {
 		fmt.Fprintln(w, OneLine(t.Note))
 	}
 	shown := t.Shown()
-	words, width := widest(t, shown)
-	out := printed(t, shown, words, widestWords)
-	over := func() int { return min(columns, 1) * (text.LongestLineLen(out) - columns) }
-	if over() > 0 && words >= 0 {
-		width = max(narrowestWords, min(width, widestWords)-over())
-		out = printed(t, shown, words, width)
+	words, widest := widest(t, shown)
+	rest := *t // rows of the part
+	part := func(n int) (out string, over int) {
+		out = printed(&rest, shown[:n], words, widestWords)
+		over = min(columns, 1) * (text.LongestLineLen(out) - columns)
+		if over > 0 && slices.Contains(shown[:n], words) {
+			out = printed(&rest, shown[:n], words, max(narrowestWords, min(widest, widestWords)-over))
+			over = text.LongestLineLen(out) - columns
+		}
+		return out, over
 	}
-	whole := shown
-	for _, c := range secondary(t, shown) {
-		if over() <= 0 {
+	key := slices.DeleteFunc(slices.Clone(shown), func(c int) bool { return c >= max(1, t.Key) })
+	key = key[:min(len(key), mostColumns-1)]
+	for {
+		n := min(len(shown), mostColumns)
+		out, over := part(n)
+		for over > 0 && n > len(key)+1 {
+			n--
+			out, over = part(n)
+		}
+		fmt.Fprintln(w, out)
+		if n == len(shown) {
 			break
 		}
-		shown = slices.DeleteFunc(slices.Clone(shown), func(s int) bool { return s == c })
-		out = printed(t, shown, words, width)
-	}
-	fmt.Fprintln(w, out)
-	var left []string
-	for _, c := range whole {
-		if !slices.Contains(shown, c) {
-			left = append(left, strings.TrimSpace(OneLine(t.Columns[c].Name+" "+t.Columns[c].Unit)))
-		}
-	}
-	if len(left) > 0 {
-		fmt.Fprintf(w, "Not shown on a terminal of %d columns: %s; a pipe has all (| less -S)\n",
-			columns, strings.Join(left, ", "))
+		further := shown[n:]
+		shown = slices.Concat(key, further)
+		rest.Rows = slices.DeleteFunc(slices.Clone(rest.Rows), func(r doc.Row) bool {
+			return !slices.ContainsFunc(further, func(c int) bool { return r.At(c) != "" })
+		})
 	}
 	for _, line := range t.Legend {
 		fmt.Fprintln(w, OneLine(line))
 	}
-}
-
-// secondary lists the columns that may be omitted: the minor ones from the last on, then others
-// except the first two.
-func secondary(t *doc.Table, shown []int) (columns []int) {
-	for i, c := range shown {
-		if !t.Columns[c].Minor && i > 1 {
-			columns = append([]int{c}, columns...)
-		}
-	}
-	for _, c := range shown {
-		if t.Columns[c].Minor {
-			columns = append([]int{c}, columns...)
-		}
-	}
-	return columns
 }
 
 // widest returns the widest column of words and its width, or -1.

@@ -5,53 +5,56 @@ import (
 	"testing"
 
 	"github.com/jedib0t/go-pretty/v6/text"
+	"pgregory.net/rapid"
 
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// A table is no wider than the terminal, names omitted columns, and loses no word.
+// A table is no wider than the terminal, has at most eight columns, and loses no word: further
+// columns follow in a part of their own, with the key in every part.
 func TestTablesFitTheTerminal(t *testing.T) {
-	print := func(columns int, minor ...int) string {
-		one := doc.Table{Columns: doc.Columns("first", "words", "3rd", "4th|ms", "5th", "6th")}
-		for _, i := range minor {
-			one.Columns[i].Minor = true
+	rapid.Check(t, func(t *rapid.T) {
+		one := doc.Table{Key: rapid.IntRange(0, 4).Draw(t, "key")}
+		n := rapid.IntRange(1, 25).Draw(t, "columns")
+		heads, row := make([]string, n), make([]any, n)
+		for i := range heads {
+			heads[i] = "head " + string(rune('a'+i))
+			row[i] = strings.Repeat(string(rune('A'+i)), 5)
 		}
-		one.Add("a", "wraps where it is too wide for the terminal", "12345678", "12345678", "",
-			"12345678")
-		one.Add("b", "short", "1", "2", "", "3")
+		wordy := rapid.IntRange(0, n-1).Draw(t, "words")
+		row[wordy] = "wraps where it is too wide for a terminal of few columns"
+		one.Columns = doc.Columns(heads...)
+		one.Add(row...)
+		width := rapid.SampledFrom([]int{0, 90, 120, 200}).Draw(t, "width")
 		var out strings.Builder
-		Table(&out, &one, columns)
-		return out.String()
-	}
-	whole := print(0)
-	if strings.Contains(whole, "Not shown") || text.LongestLineLen(whole) < 80 {
-		t.Errorf("no terminal:\n%s", whole)
-	}
-	if wide := print(200); wide != whole {
-		t.Errorf("a wide terminal:\n%s", wide)
-	}
-	for _, c := range []struct {
-		columns int
-		minor   []int
-		left    string
-	}{
-		{80, nil, ""},                  // the words are wrapped
-		{60, []int{2, 3, 4}, "4th ms"}, // the 5th is empty
-		{50, []int{2, 3}, "3rd, 4th ms"},
-		{60, nil, "6th"},
-	} {
-		got := print(c.columns, c.minor...)
-		table, note, _ := strings.Cut(got, "Not shown")
-		if n := text.LongestLineLen(table); n > c.columns {
-			t.Errorf("%d columns on a terminal of %d:\n%s", n, c.columns, got)
-		}
-		if (c.left != "") != strings.Contains(note, "columns: "+c.left+";") {
-			t.Errorf("on %d columns:\n%s", c.columns, got)
-		}
-		for _, word := range strings.Fields("first wraps where it is too wide for the terminal") {
-			if !strings.Contains(table, word) {
-				t.Errorf("on %d columns %q is lost:\n%s", c.columns, word, got)
+		Table(&out, &one, width)
+		parts := strings.Count(out.String(), "╭")
+		for line := range strings.Lines(out.String()) {
+			if strings.Count(line, "│") > 9 || width > 0 && text.LongestLineLen(line) > width {
+				t.Fatalf("a terminal of %d columns:\n%s", width, out.String())
 			}
 		}
+		for i, head := range heads {
+			want := 1
+			if i < max(1, one.Key) {
+				want = parts
+			}
+			if got := strings.Count(out.String(), " "+head+" "); got != want {
+				t.Fatalf("%s is there %d times, want %d of %d parts:\n%s", head, got, want, parts,
+					out.String())
+			}
+		}
+		for word := range strings.FieldsSeq(strings.Join(texts(row), " ")) {
+			if !strings.Contains(out.String(), word) {
+				t.Fatalf("%q is lost:\n%s", word, out.String())
+			}
+		}
+	})
+}
+
+func texts(row []any) (all []string) {
+	for _, cell := range row {
+		all = append(all, cell.(string))
 	}
+	return all
 }

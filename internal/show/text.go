@@ -18,7 +18,7 @@ type Options struct {
 	Details bool // print folded tables, all warnings and notes
 	// Begun omits the title and the lead, because the command printed them before its work.
 	Begun bool
-	// Whole also prints the charts' series and the files.
+	// Whole also prints the titles, the charts' series and the files.
 	Whole bool
 	// More is the command that shows the parts omitted without Details, such as "sparseserve report
 	// R".
@@ -33,6 +33,9 @@ const mostWarnings = 3
 func Text(w io.Writer, d *doc.Doc, o Options) error {
 	b := new(bytes.Buffer) // written at once, because a writer may look at whole letters only
 	o.Details = o.Details || o.Whole
+	if o.Whole && d.Title != "" {
+		fmt.Fprintf(b, "%s\n\n", OneLine(d.Title))
+	}
 	if !o.Begun {
 		for _, line := range d.Lead {
 			fmt.Fprintln(b, OneLine(line))
@@ -54,11 +57,8 @@ func Text(w io.Writer, d *doc.Doc, o Options) error {
 			folded++
 			continue
 		}
-		if titled > 1 && t.Title != "" {
-			if i > 0 {
-				fmt.Fprintln(b)
-			}
-			fmt.Fprintln(b, OneLine(t.Title))
+		if titled > 1 || o.Whole {
+			heading(b, i, t)
 		}
 		Table(b, t, o.Columns)
 	}
@@ -82,6 +82,18 @@ func Text(w io.Writer, d *doc.Doc, o Options) error {
 	}
 	_, err := b.WriteTo(w)
 	return err
+}
+
+// heading prints the titles of table i.
+func heading(w io.Writer, i int, t *doc.Table) {
+	title := strings.TrimSuffix(t.Under+": "+t.Title, ": ")
+	if title = strings.TrimPrefix(title, ": "); title == "" {
+		return
+	}
+	if i > 0 {
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintln(w, OneLine(title))
 }
 
 func (o Options) prints(t *doc.Table) bool { return o.Details || !t.Folded }
