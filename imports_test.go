@@ -217,7 +217,7 @@ func TestWalks(t *testing.T) {
 		t.Fatal(err)
 	}
 	most := map[string]int{"One request": 25, "One load": 5, "One prefix hit": 8,
-		"One token of a hot buffer": 6}
+		"One token of a hot buffer": 6, "One picture": 8}
 	for section := range strings.SplitSeq(string(page), "\n## ") {
 		title, text, _ := strings.Cut(section, "\n")
 		var files []string

@@ -136,8 +136,8 @@ var readers = []struct {
 // punctuation is what media add to words.
 const punctuation = ":.,;'()"
 
-// words lists the words that a reader finds of a document, with their number. Cells of numbers are
-// those of the medium.
+// words lists the words that a reader finds of a document, with their number. A CSV has
+// numbers with all digits.
 func words(d *doc.Doc, csv bool) map[string]int {
 	all := map[string]int{}
 	add := func(texts ...string) {
