@@ -129,7 +129,8 @@ var readers = []struct {
 	{"text", func(w io.Writer, d *doc.Doc) error { return show.Text(w, d, show.Options{Whole: true}) },
 		borders.Replace},
 	{"markdown", show.Markdown, marks.Replace},
-	{"html", show.HTML, func(page string) string { return html.UnescapeString(tag.ReplaceAllString(page, " ")) }},
+	{"html", show.HTML,
+		func(page string) string { return html.UnescapeString(tag.ReplaceAllString(page, " ")) }},
 	{"csv", show.CSV, strings.NewReplacer(",", " ", `"`, " ").Replace},
 }
 
@@ -219,8 +220,8 @@ func TestEveryPartOfEveryDocument(t *testing.T) {
 	}
 }
 
-// Every chart is drawn with its title, labels, series and caption. The three formats are one layout,
-// whose SVG has its texts.
+// Every chart is drawn with its title, label and caption. All formats have one layout, whose SVG has
+// its texts.
 func TestEveryChartIsDrawn(t *testing.T) {
 	svgText := regexp.MustCompile(`(?s)<text[^>]*>(.*?)</text>`)
 	for name, d := range everyDocument(t) {

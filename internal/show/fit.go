@@ -21,7 +21,7 @@ const (
 	wordy          = 30
 )
 
-// mostColumns is the maximum number of columns of a printed table, because a reader compares no more.
+// mostColumns is the maximum number of columns of a printed table. A reader compares no more.
 const mostColumns = 8
 
 // Table prints a table with its note and its legend. A table with more than mostColumns, or with
