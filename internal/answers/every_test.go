@@ -116,8 +116,8 @@ func TestEveryBuilderHasADocument(t *testing.T) {
 // reader is what is left of a medium for a reader: without its markup.
 var (
 	tag     = regexp.MustCompile(`(?s)<style>.*?</style>|<script>.*?</script>|<[^>]*>`)
-	borders = strings.NewReplacer("│", " ", "╭", " ", "╮", " ", "╰", " ", "╯", " ", "─", " ", "┬", " ",
-		"┴", " ", "├", " ", "┤", " ", "┼", " ")
+	borders = strings.NewReplacer("│", " ", "╭", " ", "╮", " ", "╰", " ", "╯", " ", "─", " ",
+		"┬", " ", "┴", " ", "├", " ", "┤", " ", "┼", " ")
 	marks = strings.NewReplacer("| ", " ", " |", " ", `\|`, "|", `\\`, `\`, "&lt;", "<")
 )
 
@@ -220,8 +220,8 @@ func TestEveryPartOfEveryDocument(t *testing.T) {
 	}
 }
 
-// Every chart is drawn with its title, label and caption. All formats have one layout, whose SVG has
-// its texts.
+// Every chart is drawn with its title, label and caption. All formats have one layout, and an SVG
+// has its texts.
 func TestEveryChartIsDrawn(t *testing.T) {
 	svgText := regexp.MustCompile(`(?s)<text[^>]*>(.*?)</text>`)
 	for name, d := range everyDocument(t) {

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
 const killedSweep = `seed = [1, 2, 3]
@@ -48,7 +50,8 @@ func TestSweepProgram(t *testing.T) {
 	t.Run("full disk", func(t *testing.T) { testFullDisk(t, program) })
 }
 
-// startAndStop starts a sweep and sends it a signal once n points are finished.
+// startAndStop starts a sweep and sends it a signal once some points are finished and another is
+// made in part.
 func startAndStop(t *testing.T, points int, program string, signal os.Signal,
 	args ...string) (stderr string) {
 	t.Helper()
@@ -60,7 +63,11 @@ func startAndStop(t *testing.T, points int, program string, signal os.Signal,
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	for finishedRuns(t, "out/runs") < points {
+	inPart := func() bool {
+		begun, err := filepath.Glob("out/runs/.*" + run.Unfinished)
+		return err == nil && len(begun) > 0
+	}
+	for finishedRuns(t, "out/runs") < points || !inPart() {
 		select {
 		case err := <-ended:
 			t.Fatalf("ended by itself: %v\n%s", err, errs.String())
