@@ -34,6 +34,7 @@ type rowPanel struct {
 	base         float64   // start of the bars
 	low, high    float64   // of the axis
 	most         float64   // upper limit of the quantity, as 100 for shares in %
+	cut          float64   // where longer bars end
 	levels       []float64 // dashed lines
 	group, name  vg.Length // of names
 	width        vg.Length // of bars and their notes
@@ -47,7 +48,10 @@ func rowsOf(charts []*doc.Chart) (panels []block, legend []entry) {
 	group, name := vg.Length(0), vg.Length(0)
 	for _, c := range charts {
 		p := &rowPanel{title: c.Title, label: c.Y, bars: c.Bars, base: c.Base, levels: c.Levels,
-			most: math.Inf(1), width: rowWidth}
+			most: math.Inf(1), cut: math.Inf(1), width: rowWidth}
+		if doc.Fit(c); len(c.YEnds) == 2 {
+			p.cut = c.YEnds[1]
+		}
 		if c.X != "" { // the quantity of the groups
 			p.label += ", by " + c.X
 		}
@@ -169,10 +173,16 @@ func (p *rowPanel) furthest(b *doc.Bar) (low, high float64) {
 	if b.Published != nil {
 		all = append(all, *b.Published)
 	}
-	return slices.Min(all), slices.Max(all)
+	return slices.Min(all), min(p.cut, slices.Max(all))
 }
 
-func noteOf(b *doc.Bar) string { return cmp.Or(b.Note, stats.Digits(b.Value())) }
+func (p *rowPanel) noteOf(b *doc.Bar) string {
+	note := cmp.Or(b.Note, stats.Digits(b.Value()))
+	if p.base+b.Value() > p.cut {
+		note += " (cut)"
+	}
+	return note
+}
 
 // span sets an axis that holds all bars, intervals, levels and notes.
 func (p *rowPanel) span() {
@@ -187,7 +197,7 @@ func (p *rowPanel) span() {
 		b := &p.bars[i]
 		low, high := p.furthest(b)
 		p.low, p.high = min(p.low, low), max(p.high, high)
-		if width := style.Width(noteOf(b)) + 8; b.Value() < 0 {
+		if width := style.Width(p.noteOf(b)) + 8; b.Value() < 0 {
 			left = max(left, width)
 		} else {
 			right = max(right, width)

@@ -85,7 +85,7 @@ const thinnest = 0.5 // points
 func (p *rowPanel) bar(c *draw.Canvas, b *doc.Bar, x func(float64) vg.Length, middle vg.Length) {
 	sum := p.base
 	for _, part := range b.Parts {
-		from, to := x(sum), x(sum+part.Value)
+		from, to := x(min(sum, p.cut)), x(min(sum+part.Value, p.cut))
 		sum += part.Value
 		if left, right := min(from, to), max(from, to); right-left >= thinnest {
 			drawBox(c, colorOf(part.Color), left, right, middle-rowBar/2+1.5, middle+rowBar/2-1.5)
@@ -116,13 +116,13 @@ func (p *rowPanel) bar(c *draw.Canvas, b *doc.Bar, x func(float64) vg.Length, mi
 	if sum < p.base {
 		style.XAlign, at = text.XRight, x(low)-5
 	}
-	from, to := at-1, at+style.Width(noteOf(b))
+	from, to := at-1, at+style.Width(p.noteOf(b))
 	if style.XAlign == text.XRight {
-		from, to = at-style.Width(noteOf(b)), at+1
+		from, to = at-style.Width(p.noteOf(b)), at+1
 	}
 	c.FillPolygon(color.White, []vg.Point{{X: from, Y: middle - 5}, {X: to, Y: middle - 5},
 		{X: to, Y: middle + 6}, {X: from, Y: middle + 6}}) // lines end at it
-	c.FillText(style, vg.Point{X: at, Y: middle}, noteOf(b))
+	c.FillText(style, vg.Point{X: at, Y: middle}, p.noteOf(b))
 }
 
 // drawBox draws a filled rectangle with a border.

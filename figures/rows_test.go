@@ -60,7 +60,7 @@ func TestPartsOfRows(t *testing.T) {
 		t.Errorf("the legend is %+v", legend)
 	}
 	p := panels[0].(*rowPanel)
-	if _, high := p.furthest(&p.bars[0]); high != 3 || noteOf(&p.bars[0]) != "3.00" ||
+	if _, high := p.furthest(&p.bars[0]); high != 3 || p.noteOf(&p.bars[0]) != "3.00" ||
 		len(p.groups()) != 2 {
 		t.Errorf("the bars are %+v", p.bars)
 	}

@@ -40,7 +40,7 @@ func knobEffects(w *whatif.Result, c *whatif.Case, knobs []*whatif.KnobResult) (
 				interval, p.LimitedBy)
 		}
 	}
-	t.Legend = keys
+	t.Legend = []string{strings.Join(keys, "; ")}
 	return chart, t
 }
 

@@ -24,12 +24,16 @@ const (
 )
 
 // Fit gives line charts one common y axis and each an x axis, unless they have ends already. The y
-// axis stays linear where a logarithmic one does not help. Collapsed points lie above it.
+// axis stays linear where a logarithmic one does not help. Collapsed points lie above it. Bars that
+// have collapsed are cut.
 func Fit(charts ...*Chart) {
 	var all []Point
 	var levels []float64
 	given := false
 	for _, c := range charts {
+		if c.Kind == Bars {
+			c.cut()
+		}
 		if c.Kind != Lines && c.Kind != "" {
 			return
 		}
@@ -44,6 +48,19 @@ func Fit(charts ...*Chart) {
 		if !given {
 			c.YEnds, c.LogY = ends, log
 		}
+	}
+}
+
+// cut ends the axis of bars below those that have collapsed. They are cut there, with their values.
+func (c *Chart) cut() {
+	all := make([]Point, len(c.Bars))
+	for i := range c.Bars {
+		all[i].Y = c.Bars[i].Value()
+	}
+	low, _ := values(all, nil)
+	kept, ceiling := within(all, leapLinear)
+	if _, high := values(kept, nil); low >= 0 && ceiling < math.Inf(1) && len(c.Levels) == 0 {
+		c.YEnds = []float64{0, 1.5 * high}
 	}
 }
 

@@ -87,6 +87,26 @@ func TestAxisEndsBelowWhatCollapsed(t *testing.T) {
 	}
 }
 
+// Bars that have collapsed are cut, so that the parts of the others are seen.
+func TestCollapsedBarsAreCut(t *testing.T) {
+	of := func(values ...float64) *Chart {
+		c := &Chart{Kind: Bars}
+		for _, v := range values {
+			c.Bars = append(c.Bars, Bar{Parts: []Part{{Value: v / 2}, {Value: v / 2}}})
+		}
+		Fit(c)
+		return c
+	}
+	if ends := of(30, 32, 9000, 35).YEnds; len(ends) != 2 || ends[1] < 35 || ends[1] > 60 {
+		t.Errorf("the axis ends at %v", ends)
+	}
+	for _, c := range []*Chart{of(30, 32, 200, 35), of(1, 900, 1000), of(-3, 1, 2, 90)} {
+		if c.YEnds != nil {
+			t.Errorf("%v are cut at %v", c.Bars, c.YEnds)
+		}
+	}
+}
+
 // Values of both signs, levels, and what is close together have axes that hold them.
 func TestAxesHoldTheirValues(t *testing.T) {
 	of := func(values ...float64) *Chart {

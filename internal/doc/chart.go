@@ -46,8 +46,8 @@ type Chart struct {
 	Low   bool   `json:"low,omitempty"` // of half the height
 	// XEnds are the two ends of the x axis; empty fits the axis to the points.
 	XEnds []float64 `json:"xEnds,omitempty"`
-	// YEnds are the two ends of the y axis. Points above the upper end are marked at it, with their
-	// values. Fit sets them.
+	// YEnds are the two ends of the y axis, or of bars. Points above the upper end are marked at it,
+	// and longer bars are cut there, with their values. Fit sets them.
 	YEnds   []float64 `json:"yEnds,omitempty"`
 	Lines   []Line    `json:"lines,omitempty"`
 	Bars    []Bar     `json:"bars,omitempty"`

@@ -61,7 +61,7 @@
         type: l.dots ? "scatter" : "line", name: l.name, symbol: l.bare ? "none" : "circle", symbolSize: l.dots ? 5 : 7, z: 3 + i,
         itemStyle: { color: color }, lineStyle: { color: color, width: 2, type: l.dashed ? "dashed" : "solid" }, emphasis: { focus: "series" },
         data: l.points.map(p => ({ value: [p.x, over(p) ? top : p.y], point: p, symbol: over(p) ? "triangle" : undefined,
-          label: over(p) ? { show: true, position: "bottom", color: color, formatter: () => digits(p.y) } : undefined,
+          label: over(p) ? { show: true, position: "bottom", color: color, backgroundColor: ink().ground, padding: [1, 3], formatter: () => digits(p.y) } : undefined,
           itemStyle: doubts(p) ? hollow(color) : undefined })),
         markLine: i === 0 && c.levels ? { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: ink().soft, type: "dashed" },
           data: c.levels.map(v => ({ yAxis: v })) } : undefined,
@@ -127,10 +127,13 @@
     const published = c.bars.flatMap((b, i) => b.published === undefined ? [] : [[b.published, i]]);
     if (published.length) series.push({ type: "scatter", name: "published", symbol: "diamond", symbolSize: 11, silent: true, data: published, z: 6, itemStyle: hollow(ink().soft) });
     if (runs.length) series.push({ type: "scatter", silent: true, data: runs, z: 5, symbolSize: 4, itemStyle: { color: ink().text } });
+    const cut = c.yEnds ? c.bars.flatMap((b, i) => { const all = b.parts.reduce((sum, p) => sum + p.value, 0); return all > c.yEnds[1] ? [{ value: [c.yEnds[1], i], all: all }] : []; }) : [];
+    if (cut.length) series.push({ type: "scatter", symbol: "triangle", symbolRotate: -90, symbolSize: 10, silent: true, z: 6, data: cut, itemStyle: { color: ink().text },
+      label: { show: true, position: "left", color: ink().text, fontSize: 12, backgroundColor: ink().ground, padding: 2, formatter: f => digits(f.data.all) } });
     const left = Math.min(width * 0.36, 12 + 7.2 * Math.max(...names.map(n => n.length)));
     return Object.assign(o, {
       grid: { left: left, right: single ? Math.min(width * 0.3, 7.2 * Math.max(8, ...c.bars.map(b => (b.note || "").length))) : 22, top: single ? 8 : 34, bottom: 46 },
-      xAxis: axis("value", c.logY, { name: c.y + (c.x ? ", by " + c.x : ""), nameLocation: "middle", nameGap: 28, max: c.levels ? v => Math.max(v.max, ...c.levels) : undefined }),
+      xAxis: axis("value", c.logY, { name: c.y + (c.x ? ", by " + c.x : ""), nameLocation: "middle", nameGap: 28, max: c.yEnds ? c.yEnds[1] : c.levels ? v => Math.max(v.max, ...c.levels) : undefined }),
       yAxis: axis("category", false, { inverse: true, data: names, axisLabel: { color: ink().text, fontSize: 12, width: left - 14, overflow: width < 600 ? "break" : "truncate", lineHeight: 13, interval: 0 } }),
       series: series,
     });
