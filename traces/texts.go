@@ -19,6 +19,9 @@ func newTokenCounter(t Tokenizer) tokenCounter {
 		findSet(table, "vcsum").prompt(t).perUnit}
 }
 
+// CountTokens returns a function that estimates the tokens of a text.
+func CountTokens(t Tokenizer) func(text string) int { return newTokenCounter(t).tokens }
+
 // firstCJK is below all Han, Hiragana, Katakana and Hangul characters.
 const firstCJK = 0x1100
 

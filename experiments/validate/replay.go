@@ -40,11 +40,11 @@ type Replay struct {
 // replay.json, the rest in other files of the folder.
 type ReplayReport struct {
 	Name     string          `json:"name"`
-	File     string          `json:"file"`           // of the record, as a reader knows it
-	Format   string          `json:"format"`         // of the record
-	Made     string          `json:"made,omitempty"` // what its times are made from (Record.Made)
-	Recorded int             `json:"requests"`       // of the record
-	SpanS    float64         `json:"span_s"`         // from its first arrival to the last
+	File     string          `json:"file"`            // of the record, as a reader knows it
+	Format   string          `json:"format"`          // of the record
+	Notes    []string        `json:"notes,omitempty"` // of the record (Record.Notes)
+	Recorded int             `json:"requests"`        // of the record
+	SpanS    float64         `json:"span_s"`          // from its first arrival to the last
 	Engine   string          `json:"engine"`
 	Changed  string          `json:"changed,omitempty"` // figures of the card (config.Changed)
 	Failed   int             `json:"failed"`            // requests of the record, in neither side
@@ -78,6 +78,10 @@ func (r *Replay) Do(ctx context.Context) (report *ReplayReport, err error) {
 		return nil, fmt.Errorf("--skip %g: leaves out all %d requests; the last arrived at %.6g s",
 			r.Skip, len(r.Record.Requests), last)
 	}
+	if r.Skip > 0 && r.Record.Figures != nil {
+		return nil, fmt.Errorf("--skip %g: the record has aggregates over all requests alone: leave it "+
+			"out", r.Skip)
+	}
 	identified := r.Record.Identified() && r.PrefixHit == PrefixAuto
 	for _, s := range r.Config.Systems {
 		if s.CachesPrefixes() && !identified {
@@ -90,7 +94,7 @@ func (r *Replay) Do(ctx context.Context) (report *ReplayReport, err error) {
 	}
 	trace := filepath.Join(r.Dir, replayTrace)
 	out := &ReplayReport{
-		Name: r.Name, File: r.File, Format: r.Record.Format, Made: r.Record.Made,
+		Name: r.Name, File: r.File, Format: r.Record.Format, Notes: r.Record.Notes,
 		Recorded: len(r.Record.Requests),
 		SpanS:    last, Engine: r.Config.Systems[0].Engine,
 		Changed: config.Changed(r.Config.Card), Failed: r.Record.Failed, SkipS: r.Skip,
@@ -128,7 +132,9 @@ func (r *Replay) Do(ctx context.Context) (report *ReplayReport, err error) {
 		}
 		return nil, err
 	}
-	out.Cold = out.cold()
+	if r.Record.Figures == nil {
+		out.Cold = out.cold()
+	}
 	return out, out.write(folder, requests.Bytes())
 }
 
@@ -206,6 +212,10 @@ func (r *Replay) pair(out *ReplayReport, served []servedRequest) error {
 	}
 	out.Stages = loadStages(arrivals)
 	out.Comparisons = compareReplayed(r.Name, AllStages, out.Requests)
+	if r.Record.Figures != nil {
+		out.Stages = nil
+		out.Comparisons = compareAggregates(out.Comparisons, r.Record.Figures, &out.Summary)
+	}
 	for i := range out.Stages {
 		s := &out.Stages[i]
 		of := out.Requests[s.first:s.end]

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/sparseserve/sparseserve/internal/stats"
+	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/traces/records"
 )
 
@@ -68,8 +69,8 @@ func compareReplayed(run, stage string, all []Replayed) []RecordComparison {
 	} {
 		var measured, simulated []float64
 		for i := range all {
-			if v := m.of(&all[i].Measured); !math.IsNaN(v) {
-				measured, simulated = append(measured, v), append(simulated, m.of(&all[i].Simulated))
+			if v := m.of(&all[i].Simulated); !math.IsNaN(v) {
+				measured, simulated = append(measured, m.of(&all[i].Measured)), append(simulated, v)
 			}
 		}
 		n := len(measured)
@@ -89,6 +90,23 @@ func compareReplayed(run, stage string, all []Replayed) []RecordComparison {
 	measured := throughput(all, func(r *Replayed) *records.Request { return &r.Measured })
 	add("throughput_tok_s", len(all), measured,
 		throughput(all, func(r *Replayed) *records.Request { return &r.Simulated }))
+	return out
+}
+
+// compareAggregates compares a record without requests: of the simulated figures those that it has,
+// and the time between tokens over all tokens (tbt_mean_s, ...).
+func compareAggregates(all []RecordComparison, figures map[string]float64,
+	simulated *sim.Summary) (out []RecordComparison) {
+	for _, stat := range []string{"mean", "p50", "p90", "p99"} {
+		all = append(all, RecordComparison{Run: all[0].Run, Stage: all[0].Stage,
+			Metric: "tbt_" + stat + "_s", Simulated: simulated.TBT.Of(stat), Requests: all[0].Requests})
+	}
+	for _, c := range all {
+		if v, ok := figures[c.Metric]; ok {
+			c.Measured, c.Error = v, relativeError(v, c.Simulated)
+			out = append(out, c)
+		}
+	}
 	return out
 }
 

@@ -44,10 +44,7 @@ func comparedRequests(r *validate.ReplayReport) []string {
 	lead := []string{fmt.Sprintf("%s (%s), %s over %s s, against %s simulated: %s on %s%s, engine %s.",
 		r.File, r.Format, Count(r.Recorded, "request"), digits(r.SpanS), r.Summary.System,
 		r.Summary.Model, r.Summary.GPU, r.Changed, r.Engine)}
-	if r.Made != "" {
-		lead = append(lead, "The record has no send times. They are made from its load ("+r.Made+") and "+
-			"the duration of each request.")
-	}
+	lead = append(lead, r.Notes...)
 	for _, left := range []struct {
 		n   int
 		why string

@@ -42,6 +42,9 @@ func Requests(dir string, r *validate.ReplayReport) ([]doc.Figure, error) {
 						Points: cumulative(simulated, 100)}}})
 		}
 	}
+	if len(f.Charts) == 0 { // a record of aggregates
+		return nil, nil
+	}
 	shareAcross(f.Charts)
 	return []doc.Figure{f}, nil
 }

@@ -21,7 +21,7 @@ import (
 )
 
 type compareCmd struct {
-	A string `arg:"" name:"A" help:"Log of a real server: the result of vllm bench serve --save-result --save-detailed or of SGLang's bench_serving --output-details, AIPerf's profile_export.jsonl, inference-perf's per_request_lifecycle_metrics.json, guidellm's benchmarks JSON, or CSV with arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s and, where it is known, prompt_id (requests of one id have the same prompt) or content. gzip and zstd are unpacked; - reads standard input. Or a result folder."`
+	A string `arg:"" name:"A" help:"Log of a real server: the result of vllm bench serve or of SGLang's bench_serving, with requests (--save-detailed, --output-details) or aggregates alone, AIPerf's profile_export.jsonl, genai-perf's profile_export.json, llmperf's individual_responses.json, a report or requests of trtllm-bench, inference-perf's per_request_lifecycle_metrics.json, guidellm's benchmarks JSON, LMBenchmark's CSV, or CSV with arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s and, where it is known, prompt_id (requests of one id have the same prompt) or content. gzip and zstd are unpacked; - reads standard input. Or a result folder."`
 	B string `arg:"" optional:"" name:"B" complete:"experiments" help:"Of a log, the TOML file of its server: model, card and system; its workload is not used, and --set does without it. Of a result folder, another one."`
 	settings
 	Skip   float64 `placeholder:"SECONDS" help:"Of a log, leave requests that arrived before out of every figure, measured and simulated. They are still simulated."`

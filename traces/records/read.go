@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/files"
@@ -18,16 +19,20 @@ const (
 	formatVLLM          = "vllm"
 	formatSGLang        = "sglang"
 	formatAIPerf        = "aiperf"
+	formatGenAIPerf     = "genai-perf"
+	formatLLMPerf       = "llmperf"
+	formatTRTLLM        = "trtllm-bench"
 	formatInferencePerf = "inference-perf"
 	formatGuideLLM      = "guidellm"
 	formatCSV           = "csv"
 )
 
 // known ends the error message for an unknown format.
-const known = "no known record; known are vllm bench serve JSON (--save-result --save-detailed), " +
-	"SGLang's bench_serving JSON (--output-details), AIPerf profile_export.jsonl, inference-perf " +
-	"per_request_lifecycle_metrics.json, guidellm benchmarks JSON, and CSV with the columns " +
-	csvColumns
+const known = "no known record; known are the JSON of vllm bench serve and of SGLang's " +
+	"bench_serving (with or without requests), AIPerf profile_export.jsonl, genai-perf " +
+	"profile_export.json, llmperf individual_responses.json, trtllm-bench report or request JSON, " +
+	"inference-perf per_request_lifecycle_metrics.json, guidellm benchmarks JSON, and CSV with the " +
+	"columns " + csvColumns
 
 // Read reads the record at path, compressed or not; - is standard input. It detects the format from
 // the content. Requests may be in any order.
@@ -52,10 +57,18 @@ func read(f *rows.File) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
+	if m.Figures != nil {
+		return m, nil
+	}
 	if err := m.order(f.Name, all); err != nil {
 		return nil, err
 	}
 	return m, nil
+}
+
+// note adds a sentence to what a reader must know of the record.
+func (m *Record) note(format string, values ...any) {
+	m.Notes = append(m.Notes, fmt.Sprintf(format, values...))
 }
 
 // decode returns the requests in file order. JSON is detected by its first non-blank character.
@@ -70,8 +83,7 @@ func (m *Record) decode(f *rows.File) (all []sent, err error) {
 		return nil, err
 	}
 	if first == '[' {
-		m.Format = formatInferencePerf
-		all, err = readInferencePerf(text)
+		all, err = m.decodeList(f.Name, text)
 		return all, fault(f.Name, text, err)
 	}
 	// Python writes a rate without limit as Infinity, which is no JSON.
@@ -93,16 +105,43 @@ func (m *Record) decode(f *rows.File) (all []sent, err error) {
 	return all, fault(f.Name, text, err)
 }
 
+// decodeList reads a record of a list of requests.
+func (m *Record) decodeList(name string, text []byte) ([]sent, error) {
+	var entries []json.RawMessage
+	if err := json.Unmarshal(text, &entries); err != nil || len(entries) == 0 {
+		m.Format = formatInferencePerf
+		return nil, err
+	}
+	switch keys := rows.Keys(entries[0]); {
+	case slices.Contains(keys, "num_input_tokens"):
+		m.Format = formatTRTLLM
+		return readTRTLLM(text)
+	case slices.Contains(keys, "number_input_tokens"):
+		m.Format = formatLLMPerf
+		return m.readLLMPerf(name, text)
+	}
+	m.Format = formatInferencePerf
+	return readInferencePerf(text)
+}
+
 // decodeObject reads a record of one JSON object with the given keys, and rest behind it.
 func (m *Record) decodeObject(keys map[string]json.RawMessage, text, rest []byte) ([]sent, error) {
 	switch {
 	case keys["benchmarks"] != nil:
 		m.Format = formatGuideLLM
 		return readGuideLLM(text)
-	case !isVLLM(keys):
+	case keys["experiments"] != nil:
+		m.Format = formatGenAIPerf
+		return m.readGenAIPerf(text)
+	}
+	a, aggregated := aggregatesOf(text)
+	if !aggregated && !isVLLM(keys) {
 		return nil, rows.Wrong("", string(text[:min(len(text), 60)]), known)
 	}
 	m.Format = formatVLLM
+	if aggregated {
+		m.Format = a.format
+	}
 	advice := "; --append-result makes more: keep one in a file of its own"
 	if strings.HasPrefix(string(keys["backend"]), `"sglang`) {
 		m.Format, advice = formatSGLang, ", though each run appends one: keep one in a file of its own"
@@ -111,9 +150,10 @@ func (m *Record) decodeObject(keys map[string]json.RawMessage, text, rest []byte
 		return nil, rows.Wrong("", string(rest), "behind a result of the benchmark, which is the whole "+
 			"of a file"+advice)
 	}
-	all, made, err := readVLLM(text, m.Format)
-	m.Made = made
-	return all, err
+	if isVLLM(keys) {
+		return m.readVLLM(text)
+	}
+	return nil, a.record(m)
 }
 
 // fault adds the file to an error, and the line for JSON.

@@ -13,11 +13,14 @@ import (
 // A Record is the recording of a real server: its requests, their arrivals and their latencies.
 // Requests are in order of arrival; the first arrives at 0.
 type Record struct {
-	Format   string // vllm | sglang | aiperf | inference-perf | guidellm | csv
+	Format   string // vllm | sglang | aiperf | genai-perf | llmperf | trtllm-bench | ...
 	Requests []Request
 	Failed   int // requests without a full answer, not in Requests
-	// Made says what the times of requests are made from; empty if the record has them.
-	Made string
+	// Figures are the aggregates of a record without requests, by the metric of a comparison, in
+	// seconds and tokens/s. Requests are then made from its load, and have no latencies (NaN). nil if
+	// the record has requests.
+	Figures map[string]float64
+	Notes   []string // sentences on what is made or estimated
 }
 
 // Request is one request of a real server and what its client saw.

@@ -33,6 +33,9 @@ func (l *limit) UnmarshalJSON(text []byte) error {
 // are drawn with a fixed seed, and stretched so that the last request ends with the record.
 func (l load) times(took []float64) []float64 {
 	at := make([]float64, len(took))
+	if len(at) == 0 {
+		return at
+	}
 	if l.Rate > 0 {
 		random, now := des.Rand(1, "record"), 0.0
 		for i := range at {
@@ -56,6 +59,15 @@ func (l load) times(took []float64) []float64 {
 		free[next] = at[i] + took[i]
 	}
 	return at
+}
+
+// made sets the times of requests that have none from the load and how long they took.
+func (m *Record) made(l load, all []sent, took []float64) {
+	for i, at := range l.times(took) {
+		all[i].at = at
+	}
+	m.note("The record has no send times. They are made from its load (%s) and the duration of each "+
+		"request.", l)
 }
 
 // String describes the load.

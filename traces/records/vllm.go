@@ -31,33 +31,35 @@ type vllmResult struct {
 	load
 }
 
-// isVLLM recognises a result by keys that exist with and without --save-detailed.
+// isVLLM recognises a result with requests.
 func isVLLM(keys map[string]json.RawMessage) bool {
-	return keys["ttfts"] != nil || keys["itls"] != nil ||
-		keys["request_throughput"] != nil && keys["total_input_tokens"] != nil
+	return keys["ttfts"] != nil || keys["itls"] != nil
 }
 
-// readVLLM returns the requests, and what their times are made from if the result lacks them.
-func readVLLM(text []byte, format string) (all []sent, made string, err error) {
+func (m *Record) readVLLM(text []byte) ([]sent, error) {
 	var v vllmResult
 	if err := json.Unmarshal(text, &v); err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	advice := "record with vllm bench serve --save-result --save-detailed"
-	if format == formatSGLang {
+	if m.Format == formatSGLang {
 		advice = "record with --output-details"
 	}
 	if err := required("", advice,
 		field{"input_lens", v.InputLens != nil}, field{"output_lens", v.OutputLens != nil},
 		field{"ttfts", v.TTFTs != nil}, field{"itls", v.ITLs != nil},
 		field{"errors", v.Errors != nil}); err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	if v.StartTimes == nil {
-		v.StartTimes, made = v.times(v.took()), v.String()
+	timed := v.StartTimes != nil
+	if !timed {
+		v.StartTimes = make([]float64, len(v.InputLens))
 	}
-	all, err = v.requests()
-	return all, made, err
+	all, err := v.requests()
+	if err == nil && !timed {
+		m.made(v.load, all, v.took())
+	}
+	return all, err
 }
 
 // took returns how long each request took in seconds; a failed one no time.
