@@ -41,15 +41,7 @@ func window(c *scenario, tokens int) {
 func TestLawsOfPrefixesWithWindows(t *testing.T) {
 	hits := 0
 	rapid.Check(t, func(t *rapid.T) {
-		c := drawDense(t)
-		c.model.Latent, c.model.Indexer = hw.Latent{}, hw.Indexer{}
-		c.model.Layers = max(2, c.model.Layers)
-		c.spec.PrefixCache.Mode = sim.PrefixVLLM
-		window(c, rapid.IntRange(1, 40).Draw(t, "window"))
-		for i := range c.arrivals {
-			a := &c.arrivals[i]
-			a.Cached, a.Content = 0, drawContent(t, a)
-		}
+		c := drawWindows(t).vary(t)
 		o := c.drive(t, func(o *outcome) error { return o.server.Check() })
 		if left := o.server.Left(); left != (sim.Holdings{}) {
 			t.Fatalf("left behind: %+v\n%v", left, c)

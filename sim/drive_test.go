@@ -22,6 +22,9 @@ func (c *scenario) modelled(t fatal, gpu *hw.Profile) *hw.Device {
 			SaveBufferBytes: int64(c.spec.Offload.SaveBufferMiB * (1 << 20)),
 		}
 	}
+	if c.spec.Hot() {
+		opts.HotSlots, opts.BlockTokens = c.spec.Offload.HotBuffer, c.spec.BlockTokens
+	}
 	if c.spec.Progressive() {
 		opts.Microbatch, opts.Pipelined = c.spec.Selection.Microbatch, c.spec.Selection.Pipelined
 	}
@@ -75,9 +78,7 @@ func (c *scenario) config(t fatal, d sim.Device) sim.Config {
 		Engine: c.engine, Addressed: c.addressed, Cutoff: c.cutoff, Good: c.good, CardBytes: 2 * c.hbm,
 		FixedBytes: c.hbm,
 	}
-	if c.addressed && c.seed%2 == 1 {
-	}
-	cfg.PrefixWorth = func(from, to, ssd int) bool { return (from+to+ssd)%2 == 0 }
+	cfg.PrefixWorth = c.worth(t)
 	if c.spec.PrefixCache.Eviction == memory.Belady {
 		cfg.Future = func(yield func(sim.Arrival, error) bool) {
 			for _, a := range c.arrivals {
@@ -114,7 +115,7 @@ func (o *outcome) run(t fatal, c *scenario, look func() error) {
 		look = func() error { return nil }
 	}
 	var err error
-	o.metrics, err = o.server.Drive(&list{arrivals: c.arrivals}, o, look)
+	o.metrics, err = o.server.Drive(c.workload(0), o, look)
 	if err != nil {
 		t.Fatal(fmt.Sprintf("%v\n%v", err, c))
 	}

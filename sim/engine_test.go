@@ -51,6 +51,6 @@ func (c *scenario) hit(r sim.RequestRecord) int {
 	if c.spec.CachesPrefixes() {
 		return r.Hit
 	}
-	cached := min(c.arrivals[r.ID-1].Cached, r.Prompt-1)
+	cached := min(c.arrival(&r).Cached, r.Prompt-1)
 	return cached - cached%c.spec.BlockTokens
 }

@@ -116,8 +116,14 @@ func (s *Server) selectedNow() int64 {
 		return s.selectedByLibrary()
 	}
 	var bytes int64
+	drafts := s.Spec.Speculation.Tokens
 	for _, r := range s.step.batch.Decodes {
-		bytes += s.sel.bytes(r.Context())
+		blocks := s.Geometry.Blocks(r.Context() + drafts)
+		if s.Spec.Hot() { // the layers that draft have buffers, too
+			bytes += int64(min(blocks, s.sel.budget)*(1+drafts)*s.Geometry.Groups()) * s.Geometry.BlockBytes
+		} else {
+			bytes += s.sel.bytes(r.Context())
+		}
 	}
 	return bytes / s.Geometry.BlockBytes
 }

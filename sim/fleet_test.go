@@ -31,7 +31,10 @@ func (c *scenario) fleet(t fatal, replicas int, router string) sim.FleetConfig {
 // workload returns the scenario's requests, of the given number of clients, or with 0 at their own
 // times.
 func (c *scenario) workload(clients int) sim.Workload {
-	if clients == 0 {
+	switch {
+	case c.workOf != nil:
+		return c.workOf()
+	case clients == 0:
 		return &list{arrivals: c.arrivals}
 	}
 	return &loop{list: list{arrivals: c.arrivals}, clients: clients}

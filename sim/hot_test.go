@@ -52,37 +52,12 @@ func (c *scenario) ample() {
 	c.spec.MaxRequests, c.spec.MaxTokens, c.spec.Prefill.ChunkTokens = 64, 4096, 4096
 }
 
-// hotDevice is a modelled device with hot buffers.
-func (c *scenario) hotDevice(t fatal) *spy {
-	d, err := hw.NewDevice(profile(t, c.gpu), &c.model, hw.DeviceOptions{
-		LoadEngine: c.spec.Offload.Load, SaveEngine: c.spec.Offload.Save, Offload: true,
-		HotSlots: c.spec.Offload.HotBuffer, BlockTokens: c.spec.BlockTokens,
-		SaveBufferBytes: int64(c.spec.Offload.SaveBufferMiB * (1 << 20)),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &spy{Device: d}
-}
-
-func (c *scenario) driveHot(t fatal, look func(*outcome) error) *outcome {
-	o := &outcome{spy: c.hotDevice(t)}
-	o.server = c.server(t, o.spy)
-	o.run(t, c, func() error {
-		if look == nil {
-			return nil
-		}
-		return look(o)
-	})
-	return o
-}
-
 // Grants equal the memory in use in both tiers, and never exceed the tier, at every event; nothing
 // is left when all have gone, and every token that is not rejected is emitted.
 func TestHotMemoryIsConserved(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawHot(t)
-		o := c.driveHot(t, func(o *outcome) error {
+		o := c.drive(t, func(o *outcome) error {
 			if used := o.server.HBMUsed(); used > c.hbm {
 				return fmt.Errorf("law 2: %d bytes of HBM used of %d", used, c.hbm)
 			}
@@ -118,7 +93,7 @@ func TestHotMemoryIsConserved(t *testing.T) {
 func TestHotIsDeterministic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawHot(t)
-		if a, b := c.driveHot(t, nil), c.driveHot(t, nil); !reflect.DeepEqual(a.log, b.log) {
+		if a, b := c.drive(t, nil), c.drive(t, nil); !reflect.DeepEqual(a.log, b.log) {
 			t.Fatalf("two runs differ\n%v", c)
 		}
 	})
@@ -139,7 +114,7 @@ func TestHotInclusion(t *testing.T) {
 		for _, more := range []int{0, block, 3 * block, 400} {
 			wide := *c
 			wide.spec.Offload.HotBuffer = (c.spec.Offload.HotBuffer + more + block - 1) / block * block
-			loads := wide.driveHot(t, nil).spy.loads
+			loads := wide.drive(t, nil).spy.loads
 			if last >= 0 && loads > last || more == 400 && loads != 0 {
 				t.Fatalf("%d blocks loaded with buffers of %d tokens, %d with smaller ones\n%v", loads,
 					wide.spec.Offload.HotBuffer, last, c)
@@ -155,7 +130,7 @@ func TestHotHybridLoadsLess(t *testing.T) {
 		c := drawHot(t)
 		c.ample()
 		c.spec.Offload.HotRelease = sim.ReleaseShort
-		if loads := c.driveHot(t, nil).spy.loads; loads != 0 {
+		if loads := c.drive(t, nil).spy.loads; loads != 0 {
 			t.Fatalf("%d blocks loaded with memory for all\n%v", loads, c)
 		}
 	})
@@ -180,7 +155,7 @@ func servedHot() *scenario {
 func TestHotLoadsByHand(t *testing.T) {
 	c := servedHot()
 	c.arrivals = []sim.Arrival{{Prompt: 200, Output: 30}}
-	o := c.driveHot(t, nil)
+	o := c.drive(t, nil)
 	lib := library(t, &c.spec)
 	const groups, slots = 6, 24/2 - 1
 	step := 0
@@ -218,7 +193,7 @@ func TestDraftsOfHotBuffersByHand(t *testing.T) {
 	c.model.MTPLayers, c.model.Drafts = 1, true
 	c.spec.Speculation.Tokens, c.spec.Speculation.Acceptance = drafts, 0.6
 	c.arrivals = []sim.Arrival{{Prompt: 200, Output: 80}}
-	o := c.driveHot(t, nil)
+	o := c.drive(t, nil)
 	lib, at, reached, several := library(t, &c.spec), 1, 0, 0
 	for _, rec := range o.steps {
 		if rec.Decodes == 0 {
@@ -258,7 +233,7 @@ func TestPrefixOfHotBuffersByHand(t *testing.T) {
 	geo := c.model.Geometry(2)
 	block := (geo.BlockBytes + geo.MetaBytes) * int64(geo.Groups())
 	var most int64
-	o := c.driveHot(t, func(o *outcome) error {
+	o := c.drive(t, func(o *outcome) error {
 		most = max(most, o.server.HBMUsed())
 		return o.server.Check()
 	})

@@ -87,7 +87,7 @@ func TestLaw6HotBuffersLoadAtTheLinksRate(t *testing.T) {
 	draws(t, 60)
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawHot(t)
-		o := c.driveHot(t, nil)
+		o := c.drive(t, nil)
 		gpu := profile(t, c.gpu)
 		block := float64(c.model.Geometry(c.spec.BlockTokens).BlockBytes)
 		for _, s := range o.spy.ended {

@@ -118,16 +118,28 @@ func TestPreemptionKeepsContentByHand(t *testing.T) {
 // Requests emit the same tokens over the same contexts with a prefix cache and without.
 func TestLaw13HitsChangeNothingThatIsComputed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := drawScenario(t)
-		c.spec.Offload.On, c.spec.Prefill.Split, c.spec.PrefixCache.Mode = false, "chunked",
-			sim.PrefixOff
-		c.drawLatents(t)
+		var c *scenario
+		kinds := []string{sim.PrefixVLLM}
+		switch rapid.SampledFrom([]string{"HBM", "hot", "windows"}).Draw(t, "memory") {
+		case "HBM":
+			c, kinds = drawScenario(t), sim.PrefixCaches()[1:]
+			c.spec.Offload.On, c.spec.Prefill.Split = false, "chunked"
+			c.drawLatents(t)
+		case "hot": // with DRAM for all, because metadata is there too with a cache
+			c = drawHot(t)
+			c.spec.DRAMGiB, c.spec.Offload.HostPoolRatio = 1./16, 0
+		case "windows":
+			c = drawWindows(t)
+		}
+		c.vary(t)
+		c.workOf = nil
 		for i := range c.arrivals {
 			a := &c.arrivals[i]
 			a.Cached, a.Content = 0, drawContent(t, a)
 		}
+		c.spec.PrefixCache.Mode = sim.PrefixOff
 		without := c.computed(t)
-		c.spec.PrefixCache.Mode = rapid.SampledFrom(sim.PrefixCaches()[1:]).Draw(t, "kind")
+		c.spec.PrefixCache.Mode = rapid.SampledFrom(kinds).Draw(t, "kind")
 		with := c.computed(t)
 		for id, want := range without {
 			if with[id] != want {
@@ -173,13 +185,19 @@ func (c *scenario) computed(t *rapid.T) map[int]served {
 // finds that writes down all texts that there have been.
 func TestLaw13UnboundedHitsAreTheReplays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := drawScenario(t)
-		c.spec.Offload.On, c.spec.Prefill.Split = false, "chunked"
-		c.spec.PrefixCache.Mode = rapid.SampledFrom(sim.PrefixCaches()[1:]).Draw(t, "kind")
+		windows := rapid.Bool().Draw(t, "windows")
+		var c *scenario
+		if windows {
+			c = drawWindows(t)
+		} else {
+			c = drawScenario(t)
+			c.spec.Offload.On, c.spec.Prefill.Split = false, "chunked"
+			c.spec.PrefixCache.Mode = rapid.SampledFrom(sim.PrefixCaches()[1:]).Draw(t, "kind")
+			c.drawLatents(t)
+		}
 		c.spec.Scheduler, c.spec.MaxRequests, c.hbm = "vllm-v1", 1, 1<<30
 		c.spec.PrefixCache.DRAMGiB, c.spec.PrefixCache.SSDGiB = 0, 0
 		c.spec.Prefill.OverLength = "reject"
-		c.drawLatents(t)
 		for i := range c.arrivals {
 			a := &c.arrivals[i]
 			a.Cached, a.Content = 0, drawContent(t, a)
@@ -257,11 +275,12 @@ func (c *scenario) drawRepeats(t *rapid.T) {
 // With offloading the cache is in DRAM, and a block is found once it is saved.
 func TestLaw13UnboundedOffloadedHitsAreTheReplays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := drawScenario(t)
+		c := drawOffloaded(t)
+		c.workOf = nil
 		s := &c.spec
-		s.Offload.On, s.PrefixCache.Mode, s.PrefixCache.DRAMGiB, s.PrefixCache.SSDGiB = true,
-			sim.PrefixVLLM, 0, 0
-		s.DRAMGiB = 1. / 128 // for all that ten requests have
+		s.PrefixCache.Mode, s.PrefixCache.DRAMGiB, s.PrefixCache.SSDGiB = sim.PrefixVLLM, 0, 0
+		s.Offload.HostPoolRatio, s.Speculation.Tokens = 0, 0 // drafts leave out a hit's last block
+		s.DRAMGiB = 1. / 128                                 // for all that ten requests have
 		s.Scheduler, s.MaxRequests, s.Prefill.OverLength = "vllm-v1", 1, "reject"
 		for i := range c.arrivals {
 			a := &c.arrivals[i]
@@ -325,7 +344,11 @@ func (c *scenario) tiersAddUp(t *rapid.T, requests []sim.RequestRecord, sum sim.
 	}
 	loaded, token := [2]int64{p.DRAM.LoadedBytes, p.SSD.LoadedBytes}, c.model.Geometry(1).TokenBytes()
 	least := [2]int64{got[1] * token, got[2] * token}
-	if c.spec.Offload.On { // DRAM is no tier below
+	switch geo := c.model.Geometry(c.spec.BlockTokens); {
+	case c.spec.Hot(): // with metadata
+		blocks := got[1] / int64(c.spec.BlockTokens) * int64(geo.Groups())
+		least[0] = blocks * (geo.BlockBytes + geo.MetaBytes)
+	case c.spec.Offload.On: // DRAM is no tier below
 		least = [2]int64{}
 	}
 	again := sum.Preempted + sum.Retried

@@ -31,6 +31,8 @@ type scenario struct {
 	addressed bool
 	cutoff    sim.Cutoff
 	good      func(*sim.RequestRecord) bool
+	workOf    func() sim.Workload // nil: the arrivals, each at its own time
+	priced    bool                // loads are worth what the device says
 }
 
 func (c *scenario) String() string {
