@@ -23,7 +23,7 @@ var tiers = [][]string{
 	{"internal/show"},
 	{"sim/des"},
 	{"sim/prefix"},
-	{"sim/memory", "sim/kv", "sim/dsa", "sim/pattern"},
+	{"sim/memory", "sim/kv", "sim/dsa", "sim/pattern", "sim/metrics"},
 	{"sim/sched", "sim/score"},
 	{"sim"},
 	{"hw", "cuda", "traces"},

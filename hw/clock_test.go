@@ -6,6 +6,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 func withClock(p *Profile) {
@@ -21,13 +22,13 @@ func TestClock(t *testing.T) {
 	chunk := sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048}}}
 	decode := sim.Work{Tokens: 1, Decodes: 1, DecodeTokens: 2048}
 	const layers = 10
-	device := func() func(w *sim.Work, idle des.Time) sim.Timing {
+	device := func() func(w *sim.Work, idle des.Time) metrics.Timing {
 		d, err := NewDevice(p, m, DeviceOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var at des.Time
-		return func(w *sim.Work, idle des.Time) sim.Timing {
+		return func(w *sim.Work, idle des.Time) metrics.Timing {
 			at += idle
 			got := runStep(t, d, &sim.Step{Start: at}, layers, w, 0, 0)
 			at += got.Elapsed
@@ -41,7 +42,7 @@ func TestClock(t *testing.T) {
 		t.Fatal(err)
 	}
 	run = device()
-	prefill := func(s sim.Timing) des.Time { return s.Phases.Linears + s.Phases.PrefillAttention }
+	prefill := func(s metrics.Timing) des.Time { return s.Phases.Linears + s.Phases.PrefillAttention }
 	attention := Seconds(p.Costs(m).PrefillAttention, sim.Work{Prefill: chunk.Prefill})
 	lin := Seconds(p.Costs(m).GEMM, sim.Work{Tokens: 2048})
 	full := prefill(plain) - nanoseconds(layers*0.1*lin)

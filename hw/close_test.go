@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Blocks that become full cost a launch for each request and the bytes of their K and V, at
@@ -17,7 +18,7 @@ func TestBlockClose(t *testing.T) {
 	}
 	w := sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048}}, Digests: 2,
 		DigestTokens: 2048 + 32, Sparse: true}
-	step := func(saves int64, w sim.Work) sim.Timing {
+	step := func(saves int64, w sim.Work) metrics.Timing {
 		d, err := NewDevice(p, m, DeviceOptions{SaveEngine: SaveFlash, SaveBufferBytes: 1 << 40})
 		if err != nil {
 			t.Fatal(err)

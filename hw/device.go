@@ -7,6 +7,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // DeviceOptions is the system's use of the card.
@@ -101,7 +102,7 @@ type Device struct {
 
 	bigPool bool     // the host pool is larger than measured
 	now     des.Time // virtual time
-	phases  sim.Phases
+	phases  metrics.Phases
 }
 
 // NewDevice returns a device that models one card serving one model.
@@ -177,7 +178,7 @@ func (d *Device) Begin(s *sim.Step) error {
 		return fmt.Errorf("hw: step %d starts at %v, before the last one's end at %v", s.Index, s.Start,
 			d.now)
 	}
-	d.running, d.step, d.phases = true, *s, sim.Phases{}
+	d.running, d.step, d.phases = true, *s, metrics.Phases{}
 	d.rested = s.Start > d.now
 	before := d.engine.begin(s, d.rested)
 	d.now, d.tokens, d.layers = s.Start, 0, 0
@@ -280,9 +281,9 @@ func (d *Device) layer(layer int, w *sim.Work) error {
 }
 
 // Finish implements sim.Device.
-func (d *Device) Finish() (sim.Timing, error) {
+func (d *Device) Finish() (metrics.Timing, error) {
 	if !d.running {
-		return sim.Timing{}, errors.New("hw: Finish outside a step")
+		return metrics.Timing{}, errors.New("hw: Finish outside a step")
 	}
 	d.enqueue(0) // saves of a Move without a following Compute
 	d.compute(nanoseconds(d.costs.head.seconds(d.tokens, d.step.Sampled)), &d.phases.Head)
@@ -295,7 +296,7 @@ func (d *Device) Finish() (sim.Timing, error) {
 }
 
 // end waits for the host and returns the step's timing.
-func (d *Device) end() sim.Timing {
+func (d *Device) end() metrics.Timing {
 	before := d.now
 	if idle := d.engine.launched - d.busy; idle > 0 {
 		d.pass(idle, &d.phases.Host)
@@ -308,10 +309,10 @@ func (d *Device) end() sim.Timing {
 	saving := d.saves.busy
 	d.saves.busy = 0
 	d.loading += d.prefixBusy(d.now - d.step.Start - d.loading)
-	return sim.Timing{
+	return metrics.Timing{
 		Elapsed:      d.now - d.step.Start,
 		Phases:       d.phases,
-		Busy:         sim.Busy{GPU: d.busy, H2D: d.loading, D2H: saving},
+		Busy:         metrics.Busy{GPU: d.busy, H2D: d.loading, D2H: saving},
 		SavesDone:    max(0, d.saves.done()-d.step.Start),
 		SavedSteps:   d.step.Index + 1,
 		Extrapolated: d.costs.notes.bits,

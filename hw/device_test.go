@@ -8,6 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 var _ sim.Device = (*Device)(nil)
@@ -62,7 +63,7 @@ func TestDeviceTimelineByHand(t *testing.T) {
 func TestDeviceLaunchFloor(t *testing.T) {
 	d := newTestDevice(t, "a100-40gb", "lwm-7b", DeviceOptions{})
 	start := des.Time(0)
-	run := func(w sim.Work) sim.Timing {
+	run := func(w sim.Work) metrics.Timing {
 		got := runStep(t, d, &sim.Step{Start: start, Sampled: w.Decodes}, 32, &w, 0, 0)
 		start += got.Elapsed
 		return got

@@ -6,6 +6,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // What is still on its way to DRAM is loaded once it is there: what steps before saved,
@@ -25,7 +26,7 @@ func TestLoadsWaitForLandingSaves(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.opts.Offload, c.opts.SaveBufferBytes = true, 1<<40
 			p := mustProfile(t, "h200")
-			step := func(landing bool) (timing sim.Timing, left des.Time) {
+			step := func(landing bool) (timing metrics.Timing, left des.Time) {
 				d, err := NewDevice(p, mustModel(t, "lwm-7b"), c.opts)
 				if err != nil {
 					t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // allPairs runs f for every built-in card under every engine and every plain model or one rank's
@@ -249,14 +250,14 @@ type fataler interface {
 
 // runStep passes one step with the same Work and Moves in each layer.
 func runStep(t fataler, d *Device, s *sim.Step, layers int, w *sim.Work, loads,
-	saves int64) sim.Timing {
+	saves int64) metrics.Timing {
 	t.Helper()
 	return runMoves(t, d, s, layers, w, kv.Moves{Loads: loads, Saves: saves, BlockBytes: 16 << 10})
 }
 
 // runMoves runs a step whose layers move the same.
 func runMoves(t fataler, d *Device, s *sim.Step, layers int, w *sim.Work,
-	moves kv.Moves) sim.Timing {
+	moves kv.Moves) metrics.Timing {
 	t.Helper()
 	must := func(err error) {
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Each layer has the overhead of its kind, counted to its linears; a kind without a row has none,
@@ -55,7 +56,7 @@ func TestLayerOverhead(t *testing.T) {
 		"none at all":        {DeviceOptions{}, sparse, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var got [2]sim.Timing
+			var got [2]metrics.Timing
 			for i := range got {
 				p := mustProfile(t, "h200")
 				p.LayerOverhead = []OverheadRow{{OverheadSparse, OverheadGPULookup, false, ns(1e-6)}}

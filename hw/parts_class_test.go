@@ -11,9 +11,9 @@ import (
 )
 
 // Experts cost no less than an FFN as wide as one token's experts, as far as more tokens of a
-// measured GEMM cost less each: an H200's cost up to 5 % more. They cost no more than an FFN as wide
-// as all of them with any number of tokens up to theirs: each has some of the tokens, and GEMMs of
-// few tokens may cost more than of many.
+// measured GEMM cost less each: an H200's cost up to 5 % more. They cost no more than an FFN as
+// wide as all of them with any number of tokens up to theirs: each has some of the tokens, and
+// GEMMs of few tokens may cost more than of many.
 func TestExpertsBetweenActiveAndTotal(t *testing.T) {
 	pairs(t, (*Model).IsMixture, func(t *rapid.T, p *Profile, m *Model) {
 		derived := *p

@@ -8,11 +8,12 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // layerOfRounds runs one layer of progressive attention on a card of its own.
 func layerOfRounds(t interface{ Fatal(...any) }, p *Profile, m *Model, pipelined bool,
-	rounds []sim.Round) sim.Timing {
+	rounds []sim.Round) metrics.Timing {
 	d, err := NewDevice(p, m,
 		DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, Microbatch: 16,
 			Pipelined: pipelined})
@@ -168,7 +169,7 @@ func TestPipelineProperties(t *testing.T) {
 			t.Fatalf("%v, loads alone take %v, the bytes of attention %v s", attended, loads,
 				float64(bytes)/p.GPU.HBMBandwidth.SI())
 		}
-		for _, got := range []sim.Timing{on, off} {
+		for _, got := range []metrics.Timing{on, off} {
 			if got.Phases.Sum() != got.Elapsed {
 				t.Fatalf("phases add up to %v of %v", got.Phases.Sum(), got.Elapsed)
 			}

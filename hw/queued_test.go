@@ -6,6 +6,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // queuedH200 is the H200 with round figures of the copy to the save buffer.
@@ -19,7 +20,7 @@ func queuedH200(t *testing.T) *Profile {
 // over when the next layer loads, they slow nothing.
 func TestSavesEndBeforeTheNextLayersLoads(t *testing.T) {
 	const loads, bytes = 1000, 16 << 10
-	run := func(tokens, saves int64) sim.Timing {
+	run := func(tokens, saves int64) metrics.Timing {
 		d, err := NewDevice(queuedH200(t), mustModel(t, "lwm-7b"),
 			DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, SaveBufferBytes: 1 << 40})
 		if err != nil {

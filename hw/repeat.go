@@ -3,13 +3,14 @@ package hw
 import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // passed is a snapshot of the device state that identical layers without loads and saves advance
 // linearly.
 type passed struct {
 	now, busy, launched des.Time
-	phases              sim.Phases
+	phases              metrics.Phases
 }
 
 func (d *Device) passed() passed {
@@ -44,7 +45,7 @@ func (d *Device) Repeat(layer, n int, w *sim.Work) error {
 // Next implements sim.Repeater. It applies to a plain model if the card's clock does not change,
 // nothing was saved or loaded, and the host planned both steps alike. Then only attention depends
 // on context lengths, and all other times repeat.
-func (d *Device) Next(s *sim.Step, w *sim.Work) (timing sim.Timing, ok bool) {
+func (d *Device) Next(s *sim.Step, w *sim.Work) (timing metrics.Timing, ok bool) {
 	if d.running || d.classes != nil || d.loader != nil || d.saver != nil || !d.clock.standsStill(w) ||
 		d.rested && d.engine.planAhead || len(w.Patterns) > 0 {
 		return timing, false

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Layers repeated at once, and steps like the one before, are to the nanosecond the layers one by
@@ -77,7 +78,7 @@ func TestNextWaitsForTheHost(t *testing.T) {
 		meta := sim.Step{Requests: 1, Sampled: 1}
 		for range 4 {
 			layers := oneStep(t, each, &meta, func() error { return each.Repeat(0, m.Layers, &w) })
-			whole, ok := sim.Timing{}, false
+			whole, ok := metrics.Timing{}, false
 			if meta.Index > 0 {
 				whole, ok = at.Next(&meta, &w)
 			}
@@ -109,7 +110,7 @@ func mustDevice(t *rapid.T, p *Profile, m *Model, opts DeviceOptions) *Device {
 	return d
 }
 
-func oneStep(t *rapid.T, d *Device, meta *sim.Step, layers func() error) sim.Timing {
+func oneStep(t *rapid.T, d *Device, meta *sim.Step, layers func() error) metrics.Timing {
 	if err := d.Begin(meta); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Shards hold all of a model, and no more than copied norms, KV heads and padding of the vocabulary
@@ -80,7 +81,7 @@ func TestStepOfShards(t *testing.T) {
 	}
 	m := mustModel(t, "codellama-34b")
 	const batch, context = 16, 2048
-	step := func(n int) sim.Timing {
+	step := func(n int) metrics.Timing {
 		shard, err := m.Shard(n)
 		if err != nil {
 			t.Fatal(err)

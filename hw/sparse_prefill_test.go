@@ -9,6 +9,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
@@ -154,7 +155,7 @@ func TestSparsePrefillNotMeasured(t *testing.T) {
 	h, _ := pattern.Published(pattern.AShape)
 	w := sim.Work{Tokens: 4096, Prefill: []sim.Span{{Query: 4096}},
 		Patterns: []pattern.Group{{Head: h, Heads: 32}}}
-	price := func(p *Profile) (s sim.Timing, warned bool) {
+	price := func(p *Profile) (s metrics.Timing, warned bool) {
 		d, err := NewDevice(p, mustModel(t, "llama3-8b"), DeviceOptions{})
 		if err != nil {
 			t.Fatal(err)

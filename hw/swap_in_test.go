@@ -7,6 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // swapProfile has a kernel of hot buffers of round figures.
@@ -67,7 +68,7 @@ func TestSwapIsMonotone(t *testing.T) {
 // it passes nothing. A card without the kernel's figures says so.
 func TestDeviceSwapsIn(t *testing.T) {
 	const block, loads, layers = 16, 50, 3
-	run := func(p *Profile, swapped int, loads, longest int64) sim.Timing {
+	run := func(p *Profile, swapped int, loads, longest int64) metrics.Timing {
 		m := mustModel(t, "llama3-8b")
 		m.Layers = layers
 		d, err := NewDevice(p, m, DeviceOptions{LoadEngine: LoadSwap, SaveEngine: SaveFlash,

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Whatever is evicted, loaded, set back or preempted, what a device is told
@@ -61,7 +62,7 @@ func (c *scenario) follow(t fatal) {
 	}
 	for id := range m.ids() {
 		// What the last step finished is dropped with the next, which never comes.
-		if i := slices.IndexFunc(o.requests, func(r sim.RequestRecord) bool {
+		if i := slices.IndexFunc(o.requests, func(r metrics.Request) bool {
 			return r.ID == id
 		}); o.requests[i].LastToken != o.steps[len(o.steps)-1].Start+
 			o.steps[len(o.steps)-1].Timing.Elapsed+c.engine.Reply {

@@ -7,6 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
@@ -217,7 +218,7 @@ func TestPrefixesLoadBesideTheLayerBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := func(blocks int64, query int) sim.Timing {
+	run := func(blocks int64, query int) metrics.Timing {
 		d, err := hw.NewDevice(profile(t, "h200"), &m, hw.DeviceOptions{LoadEngine: hw.LoadFlash,
 			SaveEngine: hw.SaveFlash, Offload: true})
 		if err != nil {

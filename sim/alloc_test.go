@@ -8,15 +8,16 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/score"
 )
 
 // quiet is a recorder that keeps nothing.
 type quiet struct{}
 
-func (quiet) Request(*sim.RequestRecord) error { return nil }
-func (quiet) Gap(des.Time)                     {}
-func (quiet) Step(*sim.StepRecord) error       { return nil }
+func (quiet) Request(*metrics.Request) error { return nil }
+func (quiet) Gap(des.Time)                   {}
+func (quiet) Step(*metrics.Step) error       { return nil }
 
 // decoding returns a server on the modelled A100 in which eight long requests are in the midst of
 // their decodes: SparseServe, changed if at all.

@@ -49,22 +49,21 @@ func (s *Server) arrival(t ticket) error {
 	} else {
 		s.nextID++
 		t.id = s.nextID
-		s.metrics.arrived(a.At)
+		s.metrics.Arrived(a.At)
 	}
 	prompt, limit := s.cut(&a)
 	rec := &t.record
 	rec.ID, rec.Replica, rec.Set, rec.Arrival = t.id, s.replica, a.Set, a.At
 	rec.Given, rec.Prompt, rec.Output = a.Prompt, prompt, a.Output
 	if rec.Rejected = s.reject(&a, prompt, limit); rec.Rejected != "" {
-		s.metrics.rejected(rec.Rejected)
-		s.metrics.remember(rec, nil, recalled{})
-		if err := s.rec.Request(rec); err != nil {
+		s.metrics.Reject(rec)
+		if err := s.rec.Request(&rec.Request); err != nil {
 			return err
 		}
 		return s.ended(a, s.events.Now()+s.Engine.Reply, true)
 	}
 	if prompt < a.Prompt && rec.Retries == 0 {
-		s.metrics.truncated(a.Prompt, prompt)
+		s.metrics.Truncate(a.Prompt, prompt)
 	}
 	r := s.newRequest()
 	r.arrival, r.life = a, t.life

@@ -12,6 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 const ms = des.Millisecond
@@ -51,8 +52,8 @@ func (d *metronome) Compute(_ int, w *sim.Work) error {
 	return nil
 }
 
-func (d *metronome) Finish() (sim.Timing, error) {
-	t := sim.Timing{Elapsed: d.elapsed, Phases: sim.Phases{Linears: d.elapsed},
+func (d *metronome) Finish() (metrics.Timing, error) {
+	t := metrics.Timing{Elapsed: d.elapsed, Phases: metrics.Phases{Linears: d.elapsed},
 		SavedSteps: d.index + 1}
 	if d.saves {
 		t.SavesDone = d.elapsed + 5*ms

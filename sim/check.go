@@ -8,7 +8,7 @@ import "fmt"
 func (s *Server) check() error {
 	emitted, err := s.checkRequests()
 	if err == nil {
-		err = s.metrics.check(len(s.requests), emitted)
+		err = s.metrics.Check(len(s.requests), emitted)
 	}
 	if err == nil {
 		err = s.checkBlocks()

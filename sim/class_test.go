@@ -10,6 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/memory"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // index gives a model latents and an indexer.
@@ -82,7 +83,7 @@ func (b *bounds) Repeat(layer, n int, w *sim.Work) error {
 	return b.Device.Repeat(layer, n, w)
 }
 
-func (b *bounds) Next(s *sim.Step, w *sim.Work) (sim.Timing, bool) {
+func (b *bounds) Next(s *sim.Step, w *sim.Work) (metrics.Timing, bool) {
 	b.check(w)
 	return b.Device.Next(s, w)
 }

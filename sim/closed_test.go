@@ -10,6 +10,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // loop is a closed loop of given requests without think times.
@@ -29,7 +30,7 @@ func (l *loop) Next() (sim.Arrival, bool, error) {
 }
 
 // left is when a request's client has its last token, or its rejection.
-func (c *scenario) left(r *sim.RequestRecord) des.Time {
+func (c *scenario) left(r *metrics.Request) des.Time {
 	if r.Rejected != "" {
 		return r.Arrival + c.engine.Request + c.engine.Reply
 	}
@@ -90,7 +91,7 @@ func TestClosedLoopLittlesLaw(t *testing.T) {
 		}
 		clients := rapid.IntRange(1, 6).Draw(t, "clients")
 		o := c.closed(t, clients)
-		slices.SortFunc(o.requests, func(a, b sim.RequestRecord) int {
+		slices.SortFunc(o.requests, func(a, b metrics.Request) int {
 			return cmp.Compare(c.left(&a), c.left(&b))
 		})
 		n := len(o.requests)

@@ -9,6 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/memory"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // drawAny draws a run of any memory, any class of model and any kind of arrivals.
@@ -66,8 +67,8 @@ func talkingOf(t *rapid.T, c *scenario) (func() sim.Workload, []sim.Arrival) {
 	}, c.arrivals
 }
 
-// arrival is the request that a record is of.
-func (c *scenario) arrival(r *sim.RequestRecord) *sim.Arrival {
+// arrival returns the request of a record.
+func (c *scenario) arrival(r *metrics.Request) *sim.Arrival {
 	if c.workOf == nil {
 		return &c.arrivals[r.ID-1]
 	}

@@ -45,7 +45,7 @@ func (s *Server) commit(now des.Time) error {
 func (s *Server) recordStep() error {
 	s.prefixes.saveEntered(s.events.Now())
 	s.step.rec.Prefix = s.prefixes.use(&s.step.meta.Prefix)
-	s.metrics.step(&s.step.rec)
+	s.metrics.Step(&s.step.rec)
 	s.steps++
 	return s.rec.Step(&s.step.rec)
 }
@@ -54,20 +54,10 @@ func (s *Server) recordStep() error {
 func (s *Server) emit(r *request, now des.Time) error {
 	now += s.Engine.Reply
 	rec := &r.record
-	if r.Generated == 0 {
-		rec.FirstToken = now
-	} else {
-		gap := now - rec.LastToken
-		rec.LongestTBT = max(rec.LongestTBT, gap)
-		s.metrics.gap(gap)
-		if s.metrics.journal != nil {
-			r.gaps = append(r.gaps, gap)
-		}
+	if gap := s.metrics.Emit(rec, r.Generated == 0, now); r.Generated > 0 {
 		s.rec.Gap(gap)
 	}
-	rec.LastToken = now
 	r.Generated++
-	s.metrics.rates.tokens++
 	if !r.Finished() {
 		s.weigh(r)
 		return nil
@@ -83,15 +73,10 @@ func (s *Server) emit(r *request, now des.Time) error {
 	delete(s.requests, r.Request)
 	s.load.remove(r.load)
 	rec.Replica = s.replica
-	if h := &r.recalled; len(h.each) > 0 {
-		rec.Recall, rec.Missed2 = h.sum/float64(len(h.each)), h.missed2/float64(len(h.each))
-		s.metrics.recalls.add(h)
-	}
-	s.metrics.completed(rec)
-	s.metrics.remember(rec, r.gaps, r.recalled)
+	s.metrics.Complete(rec)
 	r.Request = nil
 	s.free = append(s.free, r)
-	if err := s.rec.Request(rec); err != nil {
+	if err := s.rec.Request(&rec.Request); err != nil {
 		return err
 	}
 	return s.ended(r.arrival, now, false)

@@ -6,6 +6,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
@@ -62,12 +63,12 @@ type Config struct {
 	// faster than computing them. It is used with Spec.PrefixLoad "cheaper".
 	PrefixWorth func(from, to, ssd int) bool
 	// Good reports whether a served request met the SLO; nil if this is not evaluated.
-	Good func(*RequestRecord) bool
+	Good func(*metrics.Request) bool
 	// LongWait is the queue delay in seconds that the SLO allows. A growing queue causes a warning
 	// only if delays exceed both LongWait and one second.
 	LongWait float64
 	// Cutoff excludes the start or the end of the run from its metrics.
-	Cutoff Cutoff
+	Cutoff metrics.Cutoff
 	// CardBytes is the size of the card's HBM; 0 if unknown. FixedBytes is the part for weights,
 	// runtime and activations.
 	CardBytes, FixedBytes int64

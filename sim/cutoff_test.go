@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sparseserve/sparseserve/internal/warn"
-	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // near compares figures whose sums were added up in another order.
@@ -86,13 +86,13 @@ func (o *outcome) count(c *scenario, from, to des.Time, warmup, drain int) (n co
 func TestLaw4FiguresOfAPart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
-		rule := func(name string) string { return rapid.SampledFrom(sim.CutRules).Draw(t, name) }
-		c.cutoff = sim.Cutoff{
+		rule := func(name string) string { return rapid.SampledFrom(metrics.CutRules).Draw(t, name) }
+		c.cutoff = metrics.Cutoff{
 			Warmup: rule("warmup"), WarmupShare: rapid.Float64Range(0, 0.5).Draw(t, "share"),
 			Drain: rule("drain"), DrainShare: rapid.Float64Range(0, 0.49).Draw(t, "drain share"),
 		}
 		limit := des.Time(rapid.Int64Range(0, int64(20*des.Millisecond)).Draw(t, "bound"))
-		c.good = func(r *sim.RequestRecord) bool { return r.FirstToken-r.Arrival <= limit }
+		c.good = func(r *metrics.Request) bool { return r.FirstToken-r.Arrival <= limit }
 		o := c.drive(t, nil)
 		sum := o.metrics.Summary()
 
@@ -112,8 +112,9 @@ func TestLaw4FiguresOfAPart(t *testing.T) {
 				t.Fatalf("window %+v, want from %v to %v\n%v", w, from, to, c)
 			}
 			if n := len(c.arrivals); warmup < 0 || drain < 0 || warmup+drain >= n ||
-				c.cutoff.Warmup == sim.CutShare && warmup != int(c.cutoff.WarmupShare*float64(n)) ||
-				c.cutoff.Warmup == sim.CutNone && warmup > 0 || c.cutoff.Drain == sim.CutNone && drain > 0 {
+				c.cutoff.Warmup == metrics.CutShare && warmup != int(c.cutoff.WarmupShare*float64(n)) ||
+				c.cutoff.Warmup == metrics.CutNone && warmup > 0 || c.cutoff.Drain == metrics.CutNone &&
+				drain > 0 {
 				t.Fatalf("window %+v of %d requests\n%v", w, n, c)
 			}
 		} else if c.cutoff.On() {

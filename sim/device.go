@@ -5,6 +5,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
@@ -29,7 +30,7 @@ type Device interface {
 	// Compute ends.
 	Compute(layer int, w *Work) error
 	// Finish waits for the step to end.
-	Finish() (Timing, error)
+	Finish() (metrics.Timing, error)
 	// Drain waits until all saves are in DRAM and returns that time, relative to the last step's
 	// start. The server calls it when nothing else can run and some saves were not yet reported by
 	// Finish.
@@ -44,7 +45,7 @@ type Repeater interface {
 	// previous one and has the same batch, without drafts. Only contexts are longer. The previous
 	// step must also have used Repeat for all layers or Next. ok is false, without any effect, if the
 	// device needs the full sequence of calls.
-	Next(s *Step, w *Work) (timing Timing, ok bool)
+	Next(s *Step, w *Work) (timing metrics.Timing, ok bool)
 }
 
 // Step is the metadata of one batch step.
@@ -127,23 +128,3 @@ type Round struct {
 type Span struct {
 	Query, Prefix int
 }
-
-// Timing is the measured or modelled time of one step. Elapsed is the sum of the phases.
-type Timing struct {
-	Elapsed des.Time
-	Phases  Phases
-	// Busy is the busy time of GPU and link since the end of the previous step; zero if the device
-	// does not measure it.
-	Busy Busy
-	// SavesDone is the time when all saves of the first SavedSteps steps are in DRAM, relative to the
-	// step's start. A modelled device predicts it and includes the current step. A real device
-	// reports completed saves.
-	SavesDone  des.Time
-	SavedSteps int64
-	// Extrapolated is the set of cost models used beyond their calibrated range. Bit i stands for
-	// entry i of the device's own list of names.
-	Extrapolated uint32
-}
-
-// Busy is the busy time of each part of the machine; the times may overlap.
-type Busy struct{ GPU, H2D, D2H des.Time }

@@ -6,9 +6,9 @@
 // (prepare.go) and runs them through the layers (layer.go): select.go finds the blocks that each
 // head attends to (external.go: from a device or a recording), kv finds the blocks to move, and a
 // path (path.go) calls the Device (device.go), with counts only or, for a device that computes,
-// with addresses (addressed.go, lists.go, listing.go). Full blocks are saved to DRAM (saves.go).
+// with addresses (addressed.go, lists.go). Full blocks are saved to DRAM (saves.go).
 // commit.go emits the tokens. The Recorder (request.go) receives every finished request and step;
-// metrics.go accumulates them.
+// package metrics sums them up.
 //
 // A Fleet (fleet.go) runs several servers in one virtual time behind a Router (router.go), which
 // reads their load (load.go). failure.go stops and restarts replicas.

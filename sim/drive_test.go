@@ -7,6 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/kv"
 	"github.com/sparseserve/sparseserve/sim/memory"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // modelled returns the modelled device of a scenario.
@@ -99,7 +100,7 @@ type outcome struct {
 	log
 	server  *sim.Server
 	spy     *spy
-	metrics *sim.Metrics
+	metrics *metrics.Run
 }
 
 // start returns the scenario's server, ready to run.

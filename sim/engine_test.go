@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // As TestChunkedPrefillByHand, planned a step ahead: request 2, which comes at 5, finds the
@@ -47,7 +48,7 @@ func TestPrefixHitByHand(t *testing.T) {
 }
 
 // hit is how many tokens of a served prompt came from the prefix cache.
-func (c *scenario) hit(r sim.RequestRecord) int {
+func (c *scenario) hit(r metrics.Request) int {
 	if c.spec.CachesPrefixes() {
 		return r.Hit
 	}

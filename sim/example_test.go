@@ -7,6 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // steady is a device whose steps take 10 ms.
@@ -17,16 +18,16 @@ func (d *steady) Score(int, *sim.Work) error   { return nil }
 func (d *steady) Move(*kv.Moves) error         { return nil }
 func (d *steady) Compute(int, *sim.Work) error { return nil }
 func (d *steady) Drain() (des.Time, error)     { return 0, nil }
-func (d *steady) Finish() (sim.Timing, error) {
-	return sim.Timing{Elapsed: 10 * des.Millisecond, SavedSteps: d.steps}, nil
+func (d *steady) Finish() (metrics.Timing, error) {
+	return metrics.Timing{Elapsed: 10 * des.Millisecond, SavedSteps: d.steps}, nil
 }
 
 // printed prints a run's requests.
 type printed struct{}
 
-func (printed) Gap(des.Time)               {}
-func (printed) Step(*sim.StepRecord) error { return nil }
-func (printed) Request(r *sim.RequestRecord) error {
+func (printed) Gap(des.Time)             {}
+func (printed) Step(*metrics.Step) error { return nil }
+func (printed) Request(r *metrics.Request) error {
 	fmt.Printf("request %d: first token at %v, last at %v\n", r.ID, r.FirstToken, r.LastToken)
 	return nil
 }

@@ -7,12 +7,13 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/prefix"
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
 // Drive is Run with a look at the server after every event.
-func (s *Server) Drive(w Workload, rec Recorder, look func() error) (*Metrics, error) {
+func (s *Server) Drive(w Workload, rec Recorder, look func() error) (*metrics.Run, error) {
 	if err := s.begin(w, rec); err != nil {
 		return nil, err
 	}
@@ -194,7 +195,7 @@ func (s *Server) Begin(w Workload, rec Recorder) error { return s.begin(w, rec) 
 func (s *Server) Advance() (bool, error)               { return s.advance() }
 
 // Drive is Run with a look at the fleet after every event.
-func (f *Fleet) Drive(w Workload, rec Recorder, look func() error) (*Metrics, error) {
+func (f *Fleet) Drive(w Workload, rec Recorder, look func() error) (*metrics.Run, error) {
 	if err := f.begin(w, rec); err != nil {
 		return nil, err
 	}

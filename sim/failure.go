@@ -40,10 +40,9 @@ func (f *Fleet) fail(r *replica) {
 	f.servers[s.number] = nil // its pending events are ignored from now on
 	r.server, r.steps = nil, s.steps
 	// Retries count as Again, so record its first prefills now.
-	f.metrics.lostStep(f.events.Now(), s.prefixes.use(&s.step.meta.Prefix))
+	f.metrics.Lost(f.events.Now(), s.prefixes.use(&s.step.meta.Prefix))
 	for _, t := range s.abandoned() {
-		t.record.Retries++
-		f.metrics.retried++
+		f.metrics.Retry(&t.record)
 		f.send(t)
 	}
 }
@@ -73,9 +72,7 @@ func (s *Server) abandoned() []ticket {
 		}
 	}
 	for _, r := range s.requests {
-		t := ticket{id: r.ID, arrival: r.arrival, generated: r.Generated, life: r.life}
-		t.recalled.rows = nil // belongs to the lost step
-		all = append(all, t)
+		all = append(all, ticket{id: r.ID, arrival: r.arrival, generated: r.Generated, life: r.life})
 	}
 	slices.SortFunc(all, func(a, b ticket) int { return cmp.Compare(a.id, b.id) })
 	return all

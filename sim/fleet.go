@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // FleetConfig describes identical servers that share one workload.
@@ -74,14 +75,15 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 		waited: map[int]bool{}}
 	f.replicas = make([]replica, cfg.Replicas)
 	f.view.Last = -1
-	f.metrics = cfg.newMetrics(cfg.Replicas)
+	tokens := int64(0)
 	for i := range f.replicas {
 		if err := f.startReplica(&f.replicas[i], i); err != nil {
 			return nil, err
 		}
 		m := f.replicas[i].server.memory
-		f.metrics.room += min(m.Tokens(m.Total()), math.MaxInt64-f.metrics.room)
+		tokens += min(m.Tokens(m.Total()), math.MaxInt64-tokens)
 	}
+	f.metrics = metrics.New(cfg.about(cfg.Replicas, tokens))
 	return f, nil
 }
 
@@ -106,7 +108,7 @@ func (f *Fleet) startReplica(r *replica, index int) error {
 }
 
 // Run serves the workload to its end, as Server.Run does.
-func (f *Fleet) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, error) {
+func (f *Fleet) Run(ctx context.Context, w Workload, rec Recorder) (*metrics.Run, error) {
 	f.stopped = func() error { return context.Cause(ctx) }
 	return drive(ctx, f, w, rec)
 }
@@ -123,16 +125,16 @@ func (f *Fleet) begin(w Workload, rec Recorder) error {
 }
 
 // interrupted returns the metrics of a run that ends here.
-func (f *Fleet) interrupted() *Metrics {
-	f.metrics.end = max(f.metrics.end, f.events.Now())
+func (f *Fleet) interrupted() *metrics.Run {
+	f.metrics.End(f.events.Now())
 	for i := range f.waiting {
-		f.metrics.strandedFor = max(f.metrics.strandedFor, f.events.Now()-f.waiting[i].since)
+		f.metrics.Wait(f.events.Now() - f.waiting[i].since)
 	}
-	return f.metrics.figures(&f.Cutoff)
+	return f.metrics.Figures()
 }
 
 // end returns the metrics after the last event.
-func (f *Fleet) end() (*Metrics, error) {
+func (f *Fleet) end() (*metrics.Run, error) {
 	if n := len(f.waiting); n > 0 {
 		return nil, fmt.Errorf("sim: %d requests have no replica to go to: all are drained", n)
 	}
@@ -146,7 +148,7 @@ func (f *Fleet) end() (*Metrics, error) {
 		}
 		s.memory.sampled(s.metrics)
 	}
-	return f.metrics.figures(&f.Cutoff), nil
+	return f.metrics.Figures(), nil
 }
 
 // advance handles one event. Steps begin after all events of their time.
@@ -219,7 +221,7 @@ func (f *Fleet) fetch() error {
 func (f *Fleet) arrival(t ticket) error {
 	f.nextID++
 	t.id = f.nextID
-	f.metrics.arrived(t.arrival.At)
+	f.metrics.Arrived(t.arrival.At)
 	pulls := t.pulls
 	t.pulls = false // the replica must not fetch another request
 	f.send(t)
@@ -255,16 +257,17 @@ func (f *Fleet) send(t ticket) {
 	now := f.events.Now()
 	if len(v.Candidates) == 0 {
 		if !t.stranded {
-			t.stranded, t.since = true, now
-			f.waited[t.id] = true
-			f.metrics.stranded = len(f.waited)
+			if t.stranded, t.since = true, now; !f.waited[t.id] {
+				f.waited[t.id] = true
+				f.metrics.Strand()
+			}
 		}
 		f.waiting = append(f.waiting, t)
 		return
 	}
 	if t.stranded {
 		t.stranded = false
-		f.metrics.strandedFor = max(f.metrics.strandedFor, now-t.since)
+		f.metrics.Wait(now - t.since)
 	}
 	v.Last = v.Candidates[f.router.Pick(v, &t.arrival)].Replica
 	to := f.replicas[v.Last].server
@@ -302,5 +305,5 @@ func (f *Fleet) check() error {
 			emitted += int64(s.coming.held[j].generated)
 		}
 	}
-	return f.metrics.check(inFlight, emitted)
+	return f.metrics.Check(inFlight, emitted)
 }

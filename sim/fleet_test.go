@@ -14,6 +14,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/memory"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // fleet returns a fleet of the scenario's servers.
@@ -88,7 +89,7 @@ func TestFleetOfOneIsAServer(t *testing.T) {
 		c := drawScenario(t)
 		clients := rapid.IntRange(0, 4).Draw(t, "clients")
 		if rapid.Bool().Draw(t, "cut off") {
-			c.cutoff = sim.Cutoff{Warmup: sim.CutShare, WarmupShare: 0.2, Drain: sim.CutShare,
+			c.cutoff = metrics.Cutoff{Warmup: metrics.CutShare, WarmupShare: 0.2, Drain: metrics.CutShare,
 				DrainShare: 0.2}
 		}
 		fleet := c.fleet(t, 1, rapid.SampledFrom(sim.RouterNames()).Draw(t, "router"))
@@ -174,7 +175,7 @@ func TestLaw9FleetsRepeat(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, cfg, clients := drawFleet(t)
 		var logs [2]log
-		var sums [2]sim.Summary
+		var sums [2]metrics.Summary
 		for i := range logs {
 			m, err := newFleet(t, cfg).Run(t.Context(), c.workload(clients), &logs[i])
 			if err != nil {
@@ -196,7 +197,7 @@ func TestWindowOfAFleet(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cfg.Cutoff = sim.Cutoff{Warmup: sim.CutShare, Drain: sim.CutShare}
+		cfg.Cutoff = metrics.Cutoff{Warmup: metrics.CutShare, Drain: metrics.CutShare}
 		part, err := newFleet(t, cfg).Run(t.Context(), c.workload(clients), &log{})
 		if err != nil {
 			t.Fatal(err)
@@ -285,7 +286,7 @@ func TestFailureInAPrefillsFirstStepByHand(t *testing.T) {
 		outages []sim.Outage
 		again   int64
 	}{{}, {[]sim.Outage{{At: des.Second + 100*des.Microsecond, For: ms}}, 64}} {
-		for _, cutoff := range []sim.Cutoff{{}, {Warmup: sim.CutShare, Drain: sim.CutShare}} {
+		for _, cutoff := range []metrics.Cutoff{{}, {Warmup: metrics.CutShare, Drain: metrics.CutShare}} {
 			c.cutoff = cutoff
 			cfg := c.fleet(t, 1, "round-robin")
 			cfg.Outages = x.outages
@@ -298,7 +299,7 @@ func TestFailureInAPrefillsFirstStepByHand(t *testing.T) {
 			stats := sum.PrefixCache
 			expect(t, "prompts and hits", [2]int64{stats.PromptTokens, stats.HitTokens},
 				[2]int64{128, 60})
-			expect(t, "again", stats.Preempted, sim.PrefixAgain{PromptTokens: x.again})
+			expect(t, "again", stats.Preempted, metrics.PrefixAgain{PromptTokens: x.again})
 		}
 	}
 }
@@ -351,15 +352,17 @@ func TestNoReplicaUp(t *testing.T) {
 	all := slices.Concat(down(0), down(1))
 	for name, x := range map[string]struct {
 		outages []sim.Outage
-		cut     sim.Cutoff
+		cut     metrics.Cutoff
 		ends    bool
 		n       int
 		want    string
 	}{
-		"one up":   {outages: down(1)},
-		"none up":  {outages: all, n: 4, want: "4 of the requests waited for one, up to 20 s"},
-		"a window": {all, sim.Cutoff{Warmup: sim.CutShare, WarmupShare: 0.4}, false, 4, "4 of the"},
-		"ended":    {all[1:2:2], sim.Cutoff{}, true, 2, "2 of the requests waited for one, up to 6 s"},
+		"one up":  {outages: down(1)},
+		"none up": {outages: all, n: 4, want: "4 of the requests waited for one, up to 20 s"},
+		"a window": {all, metrics.Cutoff{Warmup: metrics.CutShare, WarmupShare: 0.4}, false, 4,
+			"4 of the"},
+		"ended": {all[1:2:2], metrics.Cutoff{}, true, 2,
+			"2 of the requests waited for one, up to 6 s"},
 	} {
 		cfg := c.fleet(t, 2, "round-robin")
 		cfg.Outages, cfg.Cutoff = x.outages, x.cut

@@ -9,6 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/score"
 )
 
@@ -41,9 +42,10 @@ func (w *stopwatch) Compute(int, *sim.Work) error {
 	w.left = time.Now()
 	return nil
 }
-func (w *stopwatch) Finish() (sim.Timing, error) {
+func (w *stopwatch) Finish() (metrics.Timing, error) {
 	w.steps++
-	return sim.Timing{Elapsed: 20 * des.Millisecond, Phases: sim.Phases{Unsplit: 20 * des.Millisecond},
+	return metrics.Timing{Elapsed: 20 * des.Millisecond,
+		Phases:     metrics.Phases{Unsplit: 20 * des.Millisecond},
 		SavedSteps: w.steps}, nil
 }
 func (w *stopwatch) Drain() (des.Time, error) { return 0, nil }
@@ -51,10 +53,10 @@ func (w *stopwatch) Drain() (des.Time, error) { return 0, nil }
 // lastStep keeps the last step's record.
 type lastStep struct {
 	quiet
-	sim.StepRecord
+	rec metrics.Step
 }
 
-func (l *lastStep) Step(r *sim.StepRecord) error { l.StepRecord = *r; return nil }
+func (l *lastStep) Step(r *metrics.Step) error { l.rec = *r; return nil }
 
 // BenchmarkBookkeeping is the host's share of a decode step of LWM-7B's shape: 1,024 (layer, KV
 // head) groups, 64 blocks each, 16 requests of 10,000 tokens and more, with HBM for 1.1 times what
@@ -116,8 +118,8 @@ func BenchmarkBookkeeping(b *testing.B) {
 	}
 	// an event in thirty is no step
 	ms := func(d time.Duration) float64 { return d.Seconds() * 1e3 / float64(device.steps) }
-	b.ReportMetric(float64(rec.Loaded), "loaded/step")
-	b.ReportMetric(float64(rec.Selected), "selected/step")
+	b.ReportMetric(float64(rec.rec.Loaded), "loaded/step")
+	b.ReportMetric(float64(rec.rec.Selected), "selected/step")
 	b.ReportMetric(ms(device.lookup), "lookup-ms/step")
 	b.ReportMetric(ms(device.lists), "lists-ms/step")
 	b.ReportMetric(ms(device.lookup+device.lists), "ms/step")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/score"
 )
 
@@ -18,7 +19,7 @@ type stopping struct {
 	stop context.CancelFunc
 }
 
-func (s *stopping) Step(r *sim.StepRecord) error {
+func (s *stopping) Step(r *metrics.Step) error {
 	s.stop()
 	return s.log.Step(r)
 }

@@ -105,6 +105,9 @@ type sizes struct {
 func sizesOf(c *scenario) sizes {
 	m := &c.model
 	vectors := int64(2 * m.KVHeads * m.HeadDim * m.KVBytesEach)
+	if m.KVRank > 0 { // without the indexer's keys
+		vectors = int64((m.KVRank + m.RopeDim) * m.KVBytesEach)
+	}
 	return sizes{c, c.spec.BlockTokens, vectors * int64(c.spec.BlockTokens), vectors}
 }
 

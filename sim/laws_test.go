@@ -10,6 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // The laws of the design, each on random configurations of the whole server.
@@ -47,7 +48,7 @@ func TestLaw3NoKVIsLost(t *testing.T) {
 func TestLaw4RequestsAndTokens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawAny(t)
-		c.cutoff = sim.Cutoff{}
+		c.cutoff = metrics.Cutoff{}
 		o := c.drive(t, func(o *outcome) error { return o.server.Check() })
 		sum := o.metrics.Summary()
 		c.tiersAddUp(t, o.requests, sum)
@@ -78,7 +79,8 @@ func TestLaw4RequestsAndTokens(t *testing.T) {
 			prompts += int64(r.Prompt - c.hit(r))
 		}
 		if done != sum.Completed || refused != sum.Rejected || done+refused != sum.Requests ||
-			refused == 0 && sum.Requests != len(c.arrivals) || preempted != sum.Preempted || cut != sum.Truncated {
+			refused == 0 && sum.Requests != len(c.arrivals) || preempted != sum.Preempted ||
+			cut != sum.Truncated {
 			t.Fatalf("law 4: %d arrived; %d done, %d refused, %d preemptions; summary %+v\n%v",
 				len(c.arrivals), done, refused, preempted, sum, c)
 		}

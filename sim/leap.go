@@ -27,7 +27,7 @@ type leaps struct {
 func (s *Server) leapable() bool {
 	return !s.stepwise && s.Spec.Speculation.Tokens == 0 && s.Model.BoundTokens == 0 &&
 		s.fleet == nil && s.memory.uniform() && s.repeater != nil && !s.Spec.CachesPrefixes() &&
-		s.metrics.journal == nil && s.RecordTo == nil
+		!s.metrics.KeepsTokens() && s.RecordTo == nil
 }
 
 // leap ends the step that began at now and further steps while they only produce tokens. It returns
@@ -54,12 +54,11 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 		used = grown
 		s.leapt++
 		s.events.Pass(end)
-		s.metrics.gaps(end-now, n)
+		s.metrics.EmitMany(end-now, n)
 		for range n {
 			s.rec.Gap(end - now)
 		}
 		longest = max(longest, end-now)
-		s.metrics.rates.tokens += int64(n)
 		if err := s.recordStep(); err != nil {
 			s.growBy(steps)
 			return now, err

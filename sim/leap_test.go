@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // ending ends a run's context as a step of that number is recorded, or refuses it.
@@ -20,7 +21,7 @@ type ending struct {
 	err  error
 }
 
-func (e *ending) Step(r *sim.StepRecord) error {
+func (e *ending) Step(r *metrics.Step) error {
 	if err := e.log.Step(r); err != nil || len(e.steps) != e.at {
 		return err
 	}
@@ -51,7 +52,7 @@ func drawDense(t *rapid.T) *scenario {
 		c.spec.MaxTokens = max(c.spec.MaxTokens, rapid.SampledFrom([]int{1, 100}).Draw(t, "most tokens"))
 	}
 	if rapid.Bool().Draw(t, "cut") {
-		c.cutoff = sim.Cutoff{Warmup: sim.CutShare, WarmupShare: 0.2}
+		c.cutoff = metrics.Cutoff{Warmup: metrics.CutShare, WarmupShare: 0.2}
 	}
 	return c
 }
@@ -115,7 +116,7 @@ func drawEnding(t *rapid.T) dense {
 
 // checkLeaps returns how many steps were leapt.
 func checkLeaps(t fatal, c dense) (leapt int) {
-	run := func(stepwise bool) (*ending, *sim.Server, *sim.Metrics, error) {
+	run := func(stepwise bool) (*ending, *sim.Server, *metrics.Run, error) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		s := c.server(t, c.modelled(t, profile(t, c.gpu)))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // endless is a workload of short requests, a few in the server at a time, that
@@ -33,9 +34,9 @@ func (w *endless) Next() (sim.Arrival, bool, error) {
 
 type forgetful struct{}
 
-func (forgetful) Request(*sim.RequestRecord) error { return nil }
-func (forgetful) Gap(des.Time)                     {}
-func (forgetful) Step(*sim.StepRecord) error       { return nil }
+func (forgetful) Request(*metrics.Request) error { return nil }
+func (forgetful) Gap(des.Time)                   {}
+func (forgetful) Step(*metrics.Step) error       { return nil }
 
 // Memory grows with the number of requests by the four latencies of each that exact percentiles
 // keep (up to a bound), at most 32 bytes of a latency, and by nothing else.

@@ -6,6 +6,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/memory"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Tiers of the prefix cache below HBM, worked by hand.
@@ -136,7 +137,7 @@ func TestHitsOfTwoTiersByHand(t *testing.T) {
 // With SSD alone, what passes through DRAM makes no tier of it, in a window either. HBM keeps one
 // block of the first text's three.
 func TestSSDAloneHasNoDRAMTier(t *testing.T) {
-	for _, cutoff := range []sim.Cutoff{{}, {Warmup: sim.CutShare, Drain: sim.CutShare}} {
+	for _, cutoff := range []metrics.Cutoff{{}, {Warmup: metrics.CutShare, Drain: metrics.CutShare}} {
 		c := cachedByHand(4,
 			sim.Arrival{Prompt: 12, Output: 1, Content: holding(0, text(1, 12))},
 			sim.Arrival{At: 100 * ms, Prompt: 12, Output: 1, Content: holding(0, text(2, 12))},
@@ -149,8 +150,8 @@ func TestSSDAloneHasNoDRAMTier(t *testing.T) {
 		_, o, _ := c.lives(t, nil)
 		stats := o.metrics.Summary().PrefixCache
 		token := c.model.Geometry(4).BlockBytes / 4 * 2
-		expect(t, "DRAM", stats.DRAM, sim.PrefixTier{})
-		expect(t, "SSD", stats.SSD, sim.PrefixTier{HitTokens: 4, LoadedBytes: 4 * token,
+		expect(t, "DRAM", stats.DRAM, metrics.PrefixTier{})
+		expect(t, "SSD", stats.SSD, metrics.PrefixTier{HitTokens: 4, LoadedBytes: 4 * token,
 			WrittenBytes: 24 * token})
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/memory"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
@@ -33,23 +34,23 @@ type prefixes interface {
 	read(*request)
 	reread() (tokens int64)
 	// use returns and resets what was used since the last call, with the loads of the ending step.
-	use(*PrefixLoad) PrefixUse
+	use(*PrefixLoad) metrics.PrefixUse
 	check() error
 }
 
 // declared is the reuse without a prefix cache: hits are those that the trace declares.
 type declared struct{ *Config }
 
-func (p declared) plan(des.Time)                 {}
-func (p declared) fetch(des.Time, *request)      {}
-func (p declared) landed(int) *request           { return nil }
-func (p declared) save(des.Time) bool            { return false }
-func (p declared) saveEntered(des.Time)          {}
-func (p declared) await(des.Time)                {}
-func (p declared) read(*request)                 {}
-func (p declared) reread() int64                 { return 0 }
-func (p declared) use(*PrefixLoad) (u PrefixUse) { return u }
-func (p declared) check() error                  { return nil }
+func (p declared) plan(des.Time)                         {}
+func (p declared) fetch(des.Time, *request)              {}
+func (p declared) landed(int) *request                   { return nil }
+func (p declared) save(des.Time) bool                    { return false }
+func (p declared) saveEntered(des.Time)                  {}
+func (p declared) await(des.Time)                        {}
+func (p declared) read(*request)                         {}
+func (p declared) reread() int64                         { return 0 }
+func (p declared) use(*PrefixLoad) (u metrics.PrefixUse) { return u }
+func (p declared) check() error                          { return nil }
 
 func (p declared) arrive(r *request) {
 	a := &r.arrival
@@ -75,10 +76,10 @@ type cached struct {
 	requests map[*sched.Request]*request
 	schedule func(at des.Time, kind eventKind, n int64)
 
-	looksAt des.Time         // time of the scheduled event for the end of a save
-	landing map[int]*request // requests by ID whose prefix is being loaded
-	used    PrefixUse        // since the last step's record
-	lost    PrefixUse        // evictions up to the last step's record
+	looksAt des.Time          // time of the scheduled event for the end of a save
+	landing map[int]*request  // requests by ID whose prefix is being loaded
+	used    metrics.PrefixUse // since the last step's record
+	lost    metrics.PrefixUse // evictions up to the last step's record
 }
 
 // sharing is a memory that shares common prompt prefixes and may have tiers below it.
@@ -306,7 +307,7 @@ func (c *cached) await(now des.Time) {
 	}
 }
 
-func (c *cached) use(l *PrefixLoad) PrefixUse {
+func (c *cached) use(l *PrefixLoad) metrics.PrefixUse {
 	u := c.used
 	u.Loaded += l.Bytes
 	u.LoadedSSD += l.SSD
@@ -318,7 +319,7 @@ func (c *cached) use(l *PrefixLoad) PrefixUse {
 	u.Evicted += hbm - c.lost.Evicted
 	u.EvictedDRAM += dram - c.lost.EvictedDRAM
 	u.EvictedSSD += ssd - c.lost.EvictedSSD
-	c.lost = PrefixUse{Evicted: hbm, EvictedDRAM: dram, EvictedSSD: ssd}
-	c.used = PrefixUse{}
+	c.lost = metrics.PrefixUse{Evicted: hbm, EvictedDRAM: dram, EvictedSSD: ssd}
+	c.used = metrics.PrefixUse{}
 	return u
 }

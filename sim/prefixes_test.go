@@ -8,6 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/memory"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
@@ -88,8 +89,8 @@ func TestPrefixCacheByHand(t *testing.T) {
 	expect(t, "hits", hits, map[int]int{1: 0, 2: 8, 3: 12})
 	// Contexts of 1 to 12 tokens, 9 to 12 and 13 to 20, in two layers.
 	expect(t, "attended to", o.spy.pairs, 2*(78+42+132))
-	expect(t, "stats", *o.metrics.Summary().PrefixCache, sim.PrefixStats{PromptTokens: 44,
-		HitTokens: 20, HitShare: 20. / 44, HBM: sim.PrefixTier{HitTokens: 20}})
+	expect(t, "stats", *o.metrics.Summary().PrefixCache, metrics.PrefixStats{PromptTokens: 44,
+		HitTokens: 20, HitShare: 20. / 44, HBM: metrics.PrefixTier{HitTokens: 20}})
 }
 
 // Memory for six blocks: request 2 is preempted by the first's growth, keeps what is not taken
@@ -130,6 +131,7 @@ func TestLaw13HitsChangeNothingThatIsComputed(t *testing.T) {
 			c.spec.DRAMGiB, c.spec.Offload.HostPoolRatio = 1./16, 0
 		case "windows":
 			c = drawWindows(t)
+			c.hbm *= 8 // a prompt needs more with the cache, whose blocks hold several layers
 		}
 		c.vary(t)
 		c.workOf = nil
@@ -324,7 +326,7 @@ func (c *scenario) hitsTheReplay(t *rapid.T, o *outcome) {
 
 // tiersAddUp verifies that no tier's hits are negative, that they add up to the requests' hits, and
 // that hits below HBM are loaded, again after preemptions.
-func (c *scenario) tiersAddUp(t *rapid.T, requests []sim.RequestRecord, sum sim.Summary) {
+func (c *scenario) tiersAddUp(t *rapid.T, requests []metrics.Request, sum metrics.Summary) {
 	p := sum.PrefixCache
 	if p == nil {
 		return

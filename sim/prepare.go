@@ -2,13 +2,13 @@ package sim
 
 import (
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
 // evictRequest drops the KV of a preempted request.
 func (s *Server) evictRequest(r *request) {
-	r.record.Preemptions++
-	s.metrics.preemptions++
+	s.metrics.Preempt(&r.record)
 	s.path.drop(r, false)
 	s.drop(r)
 	s.weigh(r)
@@ -24,7 +24,7 @@ func (s *Server) prepareStep(now des.Time) error {
 	st, b := &s.step, s.step.batch
 	st.decodes, st.prefills, st.totals = st.decodes[:0], st.prefills[:0], totals{}
 	st.meta = Step{Index: s.steps, Start: now, Requests: len(b.Decodes) + len(b.Prefills)}
-	st.rec = StepRecord{Index: s.steps, Replica: s.replica, Start: now, Decodes: len(b.Decodes),
+	st.rec = metrics.Step{Index: s.steps, Replica: s.replica, Start: now, Decodes: len(b.Decodes),
 		Prefills: len(b.Prefills), Waiting: s.sched.Waiting()}
 	for i := range b.Prefills {
 		s.preparePrefill(&s.step.batch.Prefills[i], now)
@@ -46,8 +46,8 @@ func (s *Server) preparePrefill(seg *sched.Segment, now des.Time) {
 		s.weigh(r)
 	}
 	if !r.started {
-		r.started, r.record.Scheduled = true, now
-		s.metrics.scheduled(now - r.arrival.At)
+		r.started = true
+		s.metrics.Schedule(&r.record, now)
 	}
 	layers := int64(seg.LayerTo - seg.LayerFrom)
 	s.step.rec.PrefillTokenLayers += int64(seg.Tokens()) * layers

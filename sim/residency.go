@@ -5,6 +5,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/memory"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
@@ -41,7 +42,7 @@ type residency interface {
 	decodeBytes(context int) int64
 	workingSet(*request) int64
 	// sampled adds the error due to sampling heads.
-	sampled(*Metrics)
+	sampled(*metrics.Run)
 	// check verifies laws 1 to 3 between events, checkBatch law 8 when a step begins.
 	check() error
 	checkBatch() error
@@ -131,7 +132,7 @@ func (m *resident) drop(*request)               {}
 func (m *resident) saved(int64) error           { return nil }
 func (m *resident) drain(des.Time) error        { return nil }
 func (m *resident) uniform() bool               { return !m.Spec.Sparse() }
-func (m *resident) sampled(*Metrics)            {}
+func (m *resident) sampled(*metrics.Run)        {}
 func (m *resident) checkBatch() error           { return nil }
 func (m *resident) hbmUsed() int64              { return m.Used() * m.block }
 func (m *resident) workingSet(r *request) int64 { return m.decodeBytes(r.Context()) }

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Run serves the workload to its end and returns the run's metrics. If ctx ends first it returns
 // the cause of ctx. With an error it returns the metrics of the part that ran.
-func (s *Server) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, error) {
+func (s *Server) Run(ctx context.Context, w Workload, rec Recorder) (*metrics.Run, error) {
 	s.stopped = func() error { return context.Cause(ctx) }
 	return drive(ctx, s, w, rec)
 }
@@ -17,13 +18,13 @@ func (s *Server) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, e
 type runner interface {
 	begin(Workload, Recorder) error
 	advance() (more bool, err error) // handles one event
-	end() (*Metrics, error)
-	interrupted() *Metrics
+	end() (*metrics.Run, error)
+	interrupted() *metrics.Run
 	check() error
 }
 
 // drive runs to the end of the workload.
-func drive(ctx context.Context, r runner, w Workload, rec Recorder) (*Metrics, error) {
+func drive(ctx context.Context, r runner, w Workload, rec Recorder) (*metrics.Run, error) {
 	if err := r.begin(w, rec); err != nil {
 		return nil, err
 	}
@@ -54,8 +55,7 @@ func plain(ctx context.Context, err error) error {
 
 // begin reads the first request from the workload, or the first of each client.
 func (s *Server) begin(w Workload, rec Recorder) error {
-	s.rec, s.metrics = rec, s.newMetrics(1)
-	s.metrics.room = s.memory.Tokens(s.memory.Total())
+	s.rec, s.metrics = rec, metrics.New(s.about(1, s.memory.Tokens(s.memory.Total())))
 	for range s.feed.begin(w) {
 		if err := s.fetch(); err != nil {
 			return err
@@ -64,23 +64,19 @@ func (s *Server) begin(w Workload, rec Recorder) error {
 	return nil
 }
 
-// newMetrics returns empty metrics for the given number of replicas.
-func (c *Config) newMetrics(replicas int) *Metrics {
-	m := NewMetrics()
-	m.replicas = make([]replicaUse, replicas)
-	m.offload, m.blockBytes = c.Spec.Offload.On, c.Geometry.BlockBytes
-	m.prefixes, m.tiers = c.Spec.CachesPrefixes(), c.Spec.PrefixTiers()
-	m.dram = m.tiers && c.Spec.PrefixCache.DRAMGiB > 0
-	m.good, m.layers, m.longWait = c.Good, c.Model.Layers, c.LongWait
-	m.capacity = Capacity{HBM: c.CardBytes, Fixed: c.FixedBytes, KV: c.HBMBytes,
-		DRAM: int64(c.Spec.DRAMGiB * (1 << 30))}
-	if c.Cutoff.On() {
-		m.journal = &journal{}
-	}
+// about describes servers with KV memory for the given number of tokens.
+func (c *Config) about(replicas int, tokens int64) metrics.About {
+	about := metrics.About{Replicas: replicas, Layers: c.Model.Layers, Tokens: tokens,
+		BlockBytes: c.Geometry.BlockBytes, Offload: c.Spec.Offload.On,
+		Capacity: metrics.Capacity{HBM: c.CardBytes, Fixed: c.FixedBytes, KV: c.HBMBytes,
+			DRAM: int64(c.Spec.DRAMGiB * (1 << 30))},
+		Prefixes: c.Spec.CachesPrefixes(), Tiers: c.Spec.PrefixTiers(),
+		DRAM: c.Spec.PrefixTiers() && c.Spec.PrefixCache.DRAMGiB > 0,
+		Good: c.Good, LongWait: c.LongWait, Cutoff: c.Cutoff}
 	if c.Spec.Progressive() {
-		m.progressive = c.Model.Layers - c.Spec.Selection.DenseLayers
+		about.Progressive = c.Model.Layers - c.Spec.Selection.DenseLayers
 	}
-	return m
+	return about
 }
 
 func (s *Server) advance() (more bool, err error) {
@@ -109,17 +105,17 @@ func (s *Server) advance() (more bool, err error) {
 }
 
 // interrupted returns the metrics of a run that ends here.
-func (s *Server) interrupted() *Metrics {
-	s.metrics.end = max(s.metrics.end, s.events.Now())
-	return s.metrics.figures(&s.Cutoff)
+func (s *Server) interrupted() *metrics.Run {
+	s.metrics.End(s.events.Now())
+	return s.metrics.Figures()
 }
 
 // end returns the metrics after the last event.
-func (s *Server) end() (*Metrics, error) {
+func (s *Server) end() (*metrics.Run, error) {
 	if n := s.sched.Waiting() + s.sched.Running(); n > 0 {
 		return nil, fmt.Errorf("sim: %d requests can never be scheduled; the first waits since its "+
 			"arrival", n)
 	}
 	s.memory.sampled(s.metrics)
-	return s.metrics.figures(&s.Cutoff), nil
+	return s.metrics.Figures(), nil
 }

@@ -56,19 +56,19 @@ func (s cyclic) used(r *request, g int) int {
 }
 
 func (s cyclic) recall(r *request) {
-	h := &r.recalled
+	h := &r.record.Recalled
 	if r.grid < 0 {
-		h.token(1, 0)
+		h.Token(1, 0)
 		return
 	}
-	if r.grid != r.lastGrid || len(h.rows) == 0 {
-		h.rows = h.rows[:0]
+	if r.grid != r.lastGrid || len(r.recalls) == 0 {
+		r.recalls = r.recalls[:0]
 		for _, c := range r.cursors {
-			h.rows = append(h.rows, s.Library.Recall(c, r.grid))
+			r.recalls = append(r.recalls, s.Library.Recall(c, r.grid))
 		}
 	}
 	sum, missed2 := 0.0, 0.0
-	for g, row := range h.rows {
+	for g, row := range r.recalls {
 		held := dsa.Recall{Share: 1}
 		if int(s.counted[g]) >= s.Spec.Selection.DenseLayers*s.Geometry.KVHeads {
 			held = row[(int(r.cursors[g].Phase)+r.steps)%len(row)]
@@ -76,7 +76,7 @@ func (s cyclic) recall(r *request) {
 		sum += float64(held.Share)
 		missed2 += float64(held.Missed2)
 	}
-	h.token(sum/float64(len(h.rows)), missed2/float64(len(h.rows)))
+	h.Token(sum/float64(len(r.recalls)), missed2/float64(len(r.recalls)))
 }
 
 // newest is a source of selections outside the library: a device, or a recording.
@@ -157,7 +157,7 @@ func (s layered) used(r *request, g int) int {
 
 func (s layered) recall(r *request) {
 	if r.grid < 0 {
-		r.recalled.token(1, 0)
+		r.record.Recalled.Token(1, 0)
 		return
 	}
 	sum, missed2 := float64(s.Spec.Selection.DenseLayers*s.Geometry.KVHeads), 0.0
@@ -169,7 +169,7 @@ func (s layered) recall(r *request) {
 		}
 	}
 	groups := float64(s.Geometry.Groups())
-	r.recalled.token(sum/groups, missed2/groups)
+	r.record.Recalled.Token(sum/groups, missed2/groups)
 }
 
 // onDevice is the selections of a device that selects (Device.Score).

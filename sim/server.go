@@ -3,6 +3,7 @@ package sim
 import (
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/memory"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
@@ -36,7 +37,7 @@ type run struct {
 	feed    feed
 	nextID  int
 	rec     Recorder
-	metrics *Metrics
+	metrics *metrics.Run
 	stopped func() error // returns why the run must end, or nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 const thinks = 3 * des.Millisecond
@@ -80,7 +81,7 @@ func talking(t *rapid.T, c *scenario) func() (sim.Workload, *talks) {
 }
 
 // checkTurns: a turn arrives a while after the one before it ended, and never after a rejection.
-func checkTurns(t *rapid.T, w *talks, seen []sim.RequestRecord) {
+func checkTurns(t *rapid.T, w *talks, seen []metrics.Request) {
 	arrived := map[string]des.Time{}
 	for _, r := range seen {
 		if _, twice := arrived[r.Set]; twice {

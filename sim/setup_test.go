@@ -14,6 +14,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/sched"
 	"github.com/sparseserve/sparseserve/sim/score"
 )
@@ -29,10 +30,10 @@ type scenario struct {
 	engine    sim.Engine
 	arrivals  []sim.Arrival
 	addressed bool
-	cutoff    sim.Cutoff
-	good      func(*sim.RequestRecord) bool
+	cutoff    metrics.Cutoff
+	good      func(*metrics.Request) bool
 	workOf    func() sim.Workload // nil: the arrivals, each at its own time
-	priced    bool                // loads are worth what the device says
+	priced    bool                // loads are compared with computation by price
 }
 
 func (c *scenario) String() string {
@@ -209,17 +210,17 @@ func (l *list) Next() (sim.Arrival, bool, error) {
 
 // log keeps what a run records.
 type log struct {
-	requests []sim.RequestRecord
-	steps    []sim.StepRecord
+	requests []metrics.Request
+	steps    []metrics.Step
 	gaps     []des.Time
 }
 
-func (l *log) Request(r *sim.RequestRecord) error {
+func (l *log) Request(r *metrics.Request) error {
 	l.requests = append(l.requests, *r)
 	return nil
 }
-func (l *log) Gap(d des.Time)               { l.gaps = append(l.gaps, d) }
-func (l *log) Step(r *sim.StepRecord) error { l.steps = append(l.steps, *r); return nil }
+func (l *log) Gap(d des.Time)             { l.gaps = append(l.gaps, d) }
+func (l *log) Step(r *metrics.Step) error { l.steps = append(l.steps, *r); return nil }
 
 // libraries shares recorded selections between runs.
 var libraries = struct {

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // speculate has the scenario's model draft tokens.
@@ -22,7 +23,7 @@ func (c *scenario) speculate(k int, acceptance float64) {
 }
 
 // serve runs the scenario to its end and holds every law after each event.
-func (c *scenario) serve(t fatal) (*log, *sim.Server, *sim.Metrics) {
+func (c *scenario) serve(t fatal) (*log, *sim.Server, *metrics.Run) {
 	s, rec := c.server(t, c.modelled(t, profile(t, c.gpu))), &log{}
 	m, err := s.Drive(&list{arrivals: c.arrivals}, rec, s.Check)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // spy passes calls on to a device, checks their order and sums them up.
@@ -48,7 +49,7 @@ type stepTotals struct {
 	Loads  int64
 	Saves  int64 // over the run so far
 	Least  float64
-	Timing sim.Timing
+	Timing metrics.Timing
 	Asked  uint64 // spy.asked by the step's end
 }
 
@@ -99,7 +100,7 @@ func (d *spy) Compute(layer int, w *sim.Work) error {
 
 func (d *spy) Draft(w *sim.Work, rows int) error { return d.Device.(sim.Drafter).Draft(w, rows) }
 
-func (d *spy) Finish() (sim.Timing, error) {
+func (d *spy) Finish() (metrics.Timing, error) {
 	timing, err := d.Device.Finish()
 	d.fetched[d.own].done = d.step.Start + timing.Elapsed // no later
 	timing.SavesDone += d.lag
@@ -137,7 +138,7 @@ func (d *spy) note(values ...any) {
 }
 
 // report holds back what a device that only sees saves complete cannot know yet.
-func (d *spy) report(t *sim.Timing) {
+func (d *spy) report(t *metrics.Timing) {
 	d.savedAt = append(d.savedAt, max(d.step.Start+t.SavesDone, d.lastSaved()))
 	end := d.step.Start + t.Elapsed
 	t.SavedSteps, t.SavesDone = 0, 0

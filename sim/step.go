@@ -6,6 +6,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
@@ -17,7 +18,7 @@ type stepState struct {
 	meta     Step
 	work     Work
 	moves    kv.Moves
-	rec      StepRecord
+	rec      metrics.Step
 	totals
 	drafts Work         // work of a draft pass
 	seqs   []*kv.Seq    // of requests that access the cache
@@ -146,4 +147,14 @@ func (s *Server) finishStep(now des.Time) {
 		s.prefixes.save(now + timing.Elapsed)
 	}
 	s.busy = true
+}
+
+// nearLimits reports whether a server with the given number of used blocks is near its batch limit
+// and near its KV limit.
+func (s *Server) nearLimits(used int64) (batch, room bool) {
+	const near = 0.95
+	free := s.memory.Tokens(s.memory.Total() - used)
+	return float64(s.sched.Running()) >= near*float64(s.Spec.MaxRequests),
+		float64(used) >= near*float64(s.memory.Total()) || int64(s.sched.NextPrompt()) > free ||
+			s.sched.Held()
 }

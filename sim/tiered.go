@@ -6,6 +6,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
@@ -65,10 +66,9 @@ func (t *tiered) hbmUsed() int64 {
 
 func (t *tiered) decodeBytes(context int) int64 { return t.sel.bytes(context) }
 
-func (t *tiered) sampled(m *Metrics) {
+func (t *tiered) sampled(m *metrics.Run) {
 	if sample := &t.cache.Sample; sample.Rate < 1 {
-		m.sampled, m.groups = len(sample.Groups), t.Geometry.Groups()
-		m.loadError = max(m.loadError, t.cache.LoadError())
+		m.Sampled(len(sample.Groups), t.Geometry.Groups(), t.cache.LoadError())
 	}
 }
 

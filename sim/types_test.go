@@ -18,7 +18,7 @@ const (
 )
 
 var (
-	largeTypes = map[string]int{"sim.Config": 24, "sim.StepRecord": 24}
+	largeTypes = map[string]int{"sim.Config": 24, "sim/metrics.Step": 24}
 	manyOf     = map[string]int{"sim.Server": 56, "sim/kv.Cache": 86}
 )
 

@@ -3,8 +3,8 @@ package live
 import (
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live/queue"
-	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // clock splits a step's time by GPU events: the time between two marks belongs to the phase of the
@@ -18,21 +18,21 @@ type clock struct {
 	phases []phase
 }
 
-// phase returns the field of sim.Phases that a span of time belongs to.
-type phase func(*sim.Phases) *des.Time
+// phase returns the field of metrics.Phases that a span of time belongs to.
+type phase func(*metrics.Phases) *des.Time
 
-func phaseLinears(p *sim.Phases) *des.Time { return &p.Linears }
-func phasePrefill(p *sim.Phases) *des.Time { return &p.PrefillAttention }
-func phasePrefillIndex(p *sim.Phases) *des.Time {
+func phaseLinears(p *metrics.Phases) *des.Time { return &p.Linears }
+func phasePrefill(p *metrics.Phases) *des.Time { return &p.PrefillAttention }
+func phasePrefillIndex(p *metrics.Phases) *des.Time {
 	return &p.PrefillIndex
 }
-func phaseDense(p *sim.Phases) *des.Time     { return &p.DenseAttention }
-func phaseSparse(p *sim.Phases) *des.Time    { return &p.SparseAttention }
-func phaseScoring(p *sim.Phases) *des.Time   { return &p.Scoring }
-func phaseLoadStall(p *sim.Phases) *des.Time { return &p.LoadStall }
-func phaseSaveStall(p *sim.Phases) *des.Time { return &p.SaveStall }
-func phaseHead(p *sim.Phases) *des.Time      { return &p.Head }
-func phaseHost(p *sim.Phases) *des.Time      { return &p.Host }
+func phaseDense(p *metrics.Phases) *des.Time     { return &p.DenseAttention }
+func phaseSparse(p *metrics.Phases) *des.Time    { return &p.SparseAttention }
+func phaseScoring(p *metrics.Phases) *des.Time   { return &p.Scoring }
+func phaseLoadStall(p *metrics.Phases) *des.Time { return &p.LoadStall }
+func phaseSaveStall(p *metrics.Phases) *des.Time { return &p.SaveStall }
+func phaseHead(p *metrics.Phases) *des.Time      { return &p.Head }
+func phaseHost(p *metrics.Phases) *des.Time      { return &p.Host }
 
 // start begins a step; on reports whether it is split.
 func (c *clock) start(on bool) {
@@ -60,8 +60,8 @@ func (c *clock) mark(p phase) {
 
 // split returns the step's phases; the stream is idle. The time outside of the GPU's events is the
 // host's.
-func (c *clock) split(elapsed des.Time) (sim.Phases, error) {
-	var p sim.Phases
+func (c *clock) split(elapsed des.Time) (metrics.Phases, error) {
+	var p metrics.Phases
 	if !c.on {
 		p.Unsplit = elapsed
 		return p, nil

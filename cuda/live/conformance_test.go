@@ -11,6 +11,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/pattern"
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
@@ -238,7 +239,7 @@ func (r *run) check(t *testing.T) {
 	if r.preempts && sum.Preempted == 0 {
 		t.Error("nothing was preempted; the case is meant to")
 	}
-	if r.resumes && !slices.ContainsFunc(r.steps, func(s sim.StepRecord) bool {
+	if r.resumes && !slices.ContainsFunc(r.steps, func(s metrics.Step) bool {
 		return s.Resumed > 0 &&
 			(!r.spec.Progressive() || s.Rounds > 0)
 	}) {

@@ -9,6 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Device runs steps. It implements sim.Device. All calls come from the machine's thread.
@@ -149,7 +150,7 @@ func (d *Device) growths() int {
 }
 
 // Finish implements sim.Device.
-func (d *Device) Finish() (t sim.Timing, err error) {
+func (d *Device) Finish() (t metrics.Timing, err error) {
 	defer d.enter(&d.counters.Planning, -1)()
 	d.pick()
 	d.clock.mark(phaseHead)
@@ -186,7 +187,7 @@ func (d *Device) freeSegments() {
 }
 
 // timing ends the step's clocks; the stream is idle.
-func (d *Device) timing() (t sim.Timing, err error) {
+func (d *Device) timing() (t metrics.Timing, err error) {
 	d.last = time.Now()
 	d.idleFrom = d.last
 	t.Elapsed = duration(d.last.Sub(d.began) - d.growing)

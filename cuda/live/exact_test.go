@@ -10,10 +10,11 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/emulator"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // simulate runs a scenario on the modelled device.
-func (c *scenario) simulate(t *testing.T, change func(*sim.Config)) []sim.StepRecord {
+func (c *scenario) simulate(t *testing.T, change func(*sim.Config)) []metrics.Step {
 	t.Helper()
 	records, err := c.trySimulate(t, change)
 	if err != nil {
@@ -22,7 +23,7 @@ func (c *scenario) simulate(t *testing.T, change func(*sim.Config)) []sim.StepRe
 	return records
 }
 
-func (c *scenario) trySimulate(t *testing.T, change func(*sim.Config)) ([]sim.StepRecord, error) {
+func (c *scenario) trySimulate(t *testing.T, change func(*sim.Config)) ([]metrics.Step, error) {
 	t.Helper()
 	model := tiny(&c.shape)
 	cfg := c.server(&model)
@@ -61,12 +62,12 @@ func TestLiveRunDoesWhatTheSimulationSays(t *testing.T) {
 }
 
 // equals holds a live run against a simulation's records.
-func (r *run) equals(t *testing.T, want []sim.StepRecord) {
+func (r *run) equals(t *testing.T, want []metrics.Step) {
 	t.Helper()
 	if len(r.steps) != len(want) {
 		t.Fatalf("%d steps live, %d simulated", len(r.steps), len(want))
 	}
-	var sum sim.StepRecord
+	var sum metrics.Step
 	for i := range want {
 		got, want := r.steps[i], want[i]
 		if got != want {
@@ -189,7 +190,7 @@ func TestReplayNeedsTheSameSystem(t *testing.T) {
 			file.Bytes()), nil,
 			"sampled", 2
 	})
-	if !slices.ContainsFunc(sampled, func(r sim.StepRecord) bool { return r.Selected > 0 }) {
+	if !slices.ContainsFunc(sampled, func(r metrics.Step) bool { return r.Selected > 0 }) {
 		t.Error("nothing was selected")
 	}
 }

@@ -12,11 +12,12 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // onMachine runs a scenario on a machine, with measured time, until ctx ends.
 func (c *scenario) onMachine(ctx context.Context, m live.Machine, rec sim.Recorder) (
-	metrics *sim.Metrics, device *live.Device, err error) {
+	metrics *metrics.Run, device *live.Device, err error) {
 	of, err := c.onDevice()
 	if err != nil {
 		return nil, nil, err
@@ -150,7 +151,7 @@ type stopper struct {
 	ids   []int
 }
 
-func (s *stopper) Request(r *sim.RequestRecord) error {
+func (s *stopper) Request(r *metrics.Request) error {
 	if s.ids = append(s.ids, r.ID); len(s.ids) == s.after {
 		s.stop()
 	}

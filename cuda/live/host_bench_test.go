@@ -17,6 +17,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // nothing is a machine of unlimited memory that does nothing, at once, but for a layer's time when
@@ -260,9 +261,9 @@ type stepping struct{ yield func(decodes int) bool }
 
 var errEnough = errors.New("enough")
 
-func (s *stepping) Request(*sim.RequestRecord) error { return nil }
-func (s *stepping) Gap(des.Time)                     {}
-func (s *stepping) Step(r *sim.StepRecord) error {
+func (s *stepping) Request(*metrics.Request) error { return nil }
+func (s *stepping) Gap(des.Time)                   {}
+func (s *stepping) Step(r *metrics.Step) error {
 	if !s.yield(r.Decodes) {
 		return errEnough
 	}

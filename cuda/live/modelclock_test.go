@@ -4,6 +4,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // modelClock lets a real device do the work while a modelled one gives the time: the batches, and
@@ -41,9 +42,9 @@ func (f *modelClock) Compute(layer int, w *sim.Work) error {
 	return f.Model.Compute(layer, w)
 }
 
-func (f *modelClock) Finish() (sim.Timing, error) {
+func (f *modelClock) Finish() (metrics.Timing, error) {
 	if _, err := f.Real.Finish(); err != nil {
-		return sim.Timing{}, err
+		return metrics.Timing{}, err
 	}
 	return f.Model.Finish()
 }

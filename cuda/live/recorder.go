@@ -7,6 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // CallRecorder records the calls of each step on a real device, so that a modelled device can price
@@ -22,7 +23,7 @@ type RecordedStep struct {
 	Step   sim.Step // without rows
 	Works  []sim.Work
 	Layers []RecordedLayer
-	Timing sim.Timing
+	Timing metrics.Timing
 }
 
 // RecordedLayer is one layer of a step: Score when Scored, Move when Moved, then Compute.
@@ -68,7 +69,7 @@ func (s *CallRecorder) Compute(layer int, w *sim.Work) error {
 	return s.Real.Compute(layer, w)
 }
 
-func (s *CallRecorder) Finish() (sim.Timing, error) {
+func (s *CallRecorder) Finish() (metrics.Timing, error) {
 	t, err := s.Real.Finish()
 	s.Steps[len(s.Steps)-1].Timing = t
 	return t, err
@@ -87,8 +88,8 @@ func (s *CallRecorder) layer(layer int) *RecordedLayer {
 
 // Price returns the modelled device's time of each step. The model has its own clock, because its
 // steps have other durations; the time between two steps is kept.
-func Price(steps []RecordedStep, model sim.Device) ([]sim.Timing, error) {
-	out := make([]sim.Timing, len(steps))
+func Price(steps []RecordedStep, model sim.Device) ([]metrics.Timing, error) {
+	out := make([]metrics.Timing, len(steps))
 	var now des.Time
 	for i := range steps {
 		s := &steps[i]
@@ -105,7 +106,7 @@ func Price(steps []RecordedStep, model sim.Device) ([]sim.Timing, error) {
 	return out, nil
 }
 
-func (s *RecordedStep) price(model sim.Device, start des.Time) (t sim.Timing, err error) {
+func (s *RecordedStep) price(model sim.Device, start des.Time) (t metrics.Timing, err error) {
 	step := s.Step
 	step.Start = start
 	if err = model.Begin(&step); err != nil {

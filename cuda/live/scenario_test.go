@@ -13,6 +13,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/prefix"
 	"github.com/sparseserve/sparseserve/sim/score"
 )
@@ -62,7 +63,7 @@ func (w *workload) Next() (sim.Arrival, bool, error) {
 // run is what a run left.
 type run struct {
 	*scenario
-	metrics *sim.Metrics
+	metrics *metrics.Run
 	model   *reference.Llama
 	tokens  map[int][]int32
 	logits  map[int]map[int][]cuda.Half // by request and position
@@ -76,7 +77,7 @@ type run struct {
 	prefill   prefillKeys
 	prefilled map[[2]int][][2]int // spans of tokens, by request and layer
 
-	steps    []sim.StepRecord
+	steps    []metrics.Step
 	counters []live.Counters // after each step
 }
 
@@ -247,15 +248,15 @@ func modelledDevice(s *sim.Spec, m *hw.Model) (*hw.Device, error) {
 // counted keeps and sums up what the server records.
 type counted struct {
 	device        *live.Device // nil: none that counts
-	steps         []sim.StepRecord
+	steps         []metrics.Step
 	counters      []live.Counters // of the device, after each step
 	loaded, saved int64
 	each          func() // nil: nothing
 }
 
-func (c *counted) Request(*sim.RequestRecord) error { return nil }
-func (c *counted) Gap(des.Time)                     {}
-func (c *counted) Step(r *sim.StepRecord) error {
+func (c *counted) Request(*metrics.Request) error { return nil }
+func (c *counted) Gap(des.Time)                   {}
+func (c *counted) Step(r *metrics.Step) error {
 	c.steps = append(c.steps, *r)
 	if c.device != nil {
 		c.counters = append(c.counters, c.device.Counters())

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Choice is the result of one candidate.
@@ -96,8 +96,10 @@ func (c *Choice) meets(o *option) {
 	c.Replicas, c.GPUs, c.USDPerHour = o.replicas(), o.replicas()*o.gpus, o.usd()
 	c.Planned = nearestFirst(o.found.shares())
 	turns := turnsOf(&o.Point.Workload).mean
-	in := tokensPerSecond(o.expected, turns, func(s *sim.Summary) float64 { return s.PromptTokS })
-	out := tokensPerSecond(o.expected, turns, func(s *sim.Summary) float64 { return s.ThroughputTokS })
+	in := tokensPerSecond(o.expected, turns, func(s *metrics.Summary) float64 { return s.PromptTokS })
+	out := tokensPerSecond(o.expected, turns, func(s *metrics.Summary) float64 {
+		return s.ThroughputTokS
+	})
 	c.ThroughputTokS = out
 	for i := range o.expected.sums {
 		sum := &o.expected.sums[i]
@@ -132,7 +134,7 @@ func (c *Choice) meets(o *option) {
 // at a rate, it is the rate times the turns per session (1 without sessions) times the tokens per
 // request, so that warm-up and drain do not matter. With rejections, which end sessions early, the
 // run's own throughput is used.
-func tokensPerSecond(r *fleetRun, turns float64, of func(*sim.Summary) float64) float64 {
+func tokensPerSecond(r *fleetRun, turns float64, of func(*metrics.Summary) float64) float64 {
 	sum := 0.0
 	for i := range r.sums {
 		s := &r.sums[i]

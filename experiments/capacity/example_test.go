@@ -8,7 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // A server whose queue delay passes 2 s at 0.4 requests/s sustains that rate.
@@ -36,8 +36,8 @@ func ExamplePlanner_Do() {
 		return
 	}
 	defer store.Close()
-	server := func(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) {
-		return sim.Summary{Completed: 300, QueueDelay: sim.Stats{Mean: 5 * p.Workload.Rate}}, nil
+	server := func(_ context.Context, p config.Point, _ run.Sink) (metrics.Summary, error) {
+		return metrics.Summary{Completed: 300, QueueDelay: metrics.Stats{Mean: 5 * p.Workload.Rate}}, nil
 	}
 	planner := capacity.Planner{Store: store, Run: server}
 	found, _, err := planner.Do(context.Background(), sweep.Goodput, candidates)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/bracket"
 	"github.com/sparseserve/sparseserve/experiments/config"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // fleetRun is the outcome of a number of replicas under a load: one trial and one summary per seed.
@@ -18,7 +18,7 @@ type fleetRun struct {
 	requests int
 	slo      limits
 	trials   []Trial
-	sums     []sim.Summary
+	sums     []metrics.Summary
 }
 
 // Stages of a purchase search, in addition to the stages of a goodput search.

@@ -10,14 +10,14 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/warn"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // A limit that is hardly used and missed by far with little more load is warned of; one that is
 // neared by degrees is not.
 func TestJumpsAreWarnedOf(t *testing.T) {
 	for _, jumps := range []bool{true, false} {
-		cliff := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+		cliff := func(ctx context.Context, p config.Point, sink run.Sink) (metrics.Summary, error) {
 			sum, err := queues(ctx, p, sink)
 			if full := sum.TTFT.P99 > 1; jumps && full {
 				sum.TTFT.P99 = 3

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -66,7 +66,7 @@ func endless(w *traces.Spec) bool { return w.Requests > 0 && !w.FromFile() }
 const turnovers = 10
 
 // steady returns steadyAt for the mean E2E latency of a run.
-func steady(w *traces.Spec, sum *sim.Summary) int { return steadyAt(w, sum.E2E.Mean) }
+func steady(w *traces.Spec, sum *metrics.Summary) int { return steadyAt(w, sum.E2E.Mean) }
 
 // roundUp rounds up to two digits.
 func roundUp(x float64) int {

@@ -14,17 +14,17 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // thirds is a runner whose P99 TTFT is 1 s at 3 requests/s a replica, of 1,000 tokens in and 100
 // out, and whose P99 TBT is 20 ms a 1,024 tokens of a step.
-func thirds(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) {
+func thirds(_ context.Context, p config.Point, _ run.Sink) (metrics.Summary, error) {
 	rate := p.Workload.Rate
-	return sim.Summary{Requests: p.Workload.Requests, Completed: p.Workload.Requests, Rate: rate,
+	return metrics.Summary{Requests: p.Workload.Requests, Completed: p.Workload.Requests, Rate: rate,
 		ServedShare: 1, RequestThroughput: rate, PromptTokS: 1000 * rate, ThroughputTokS: 100 * rate,
-		TTFT: sim.Stats{P99: rate / float64(3*p.Fleet.Replicas)},
-		TBT:  sim.Stats{P99: 0.02 * float64(p.System.MaxTokens) / 1024}}, nil
+		TTFT: metrics.Stats{P99: rate / float64(3*p.Fleet.Replicas)},
+		TBT:  metrics.Stats{P99: 0.02 * float64(p.System.MaxTokens) / 1024}}, nil
 }
 
 // asked is a question for A100s, of whose errors none is measured.

@@ -10,7 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/warn"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // A choice that runs near a limit of its servers is warned of, from two runs that are kept: asked
@@ -18,7 +18,7 @@ import (
 func TestChoiceNearItsLimit(t *testing.T) {
 	for full, want := range map[float64]int64{0.3: 2, 0.01: 0} {
 		var paced, all atomic.Int64
-		runner := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+		runner := func(ctx context.Context, p config.Point, sink run.Sink) (metrics.Summary, error) {
 			all.Add(1)
 			sum, err := thirds(ctx, p, sink)
 			sum.BatchFull, sum.TTFT.Mean, sum.TTFT.P90 = full, 1, 2

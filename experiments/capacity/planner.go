@@ -16,7 +16,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/internal/warn"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -291,13 +291,13 @@ func (p *Planner) made(ctx context.Context, points []config.Point, paced bool) (
 
 // slotted is Run with a limited number of parallel runs.
 func (p *Planner) slotted(ctx context.Context, point config.Point,
-	sink run.Sink) (sim.Summary, error) {
+	sink run.Sink) (metrics.Summary, error) {
 	select {
 	case p.slots <- struct{}{}:
 		defer func() { <-p.slots }()
 		return p.Run(ctx, point, sink)
 	case <-ctx.Done():
-		return sim.Summary{}, ctx.Err()
+		return metrics.Summary{}, ctx.Err()
 	}
 }
 

@@ -14,18 +14,18 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // queueing is a runner whose delay passes 2 s at a rate that system and seed
 // set.
-func queueing(_ context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+func queueing(_ context.Context, p config.Point, sink run.Sink) (metrics.Summary, error) {
 	threshold := 0.1 + float64(p.Seed)/100
 	if p.System.Name == "sparseserve" {
 		threshold *= 4
 	}
-	return sim.Summary{Completed: p.Workload.Requests, TBT: sim.Stats{P99: 0.1},
-		QueueDelay:     sim.Stats{Mean: 2 * p.Workload.Rate / threshold},
+	return metrics.Summary{Completed: p.Workload.Requests, TBT: metrics.Stats{P99: 0.1},
+		QueueDelay:     metrics.Stats{Mean: 2 * p.Workload.Rate / threshold},
 		ThroughputTokS: 100 * p.Workload.Rate}, nil
 }
 
@@ -62,7 +62,7 @@ func TestPlan(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var mu sync.Mutex
 	times := map[string]int{}
-	counted := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+	counted := func(ctx context.Context, p config.Point, sink run.Sink) (metrics.Summary, error) {
 		mu.Lock()
 		times[p.Name]++
 		mu.Unlock()
@@ -132,8 +132,8 @@ func TestPlan(t *testing.T) {
 	}
 	testkit.SameTree(t, testkit.Tree(t, "many"), testkit.Tree(t, "one"))
 	if _, err := plan(t, t.Context(), "one", 2,
-		func(context.Context, config.Point, run.Sink) (sim.Summary, error) {
-			return sim.Summary{}, errors.New("ran again")
+		func(context.Context, config.Point, run.Sink) (metrics.Summary, error) {
+			return metrics.Summary{}, errors.New("ran again")
 		}); err != nil {
 		t.Error(err)
 	}
@@ -145,14 +145,14 @@ func TestPlanGoesOnAfterAnInterrupt(t *testing.T) {
 	defer cancel()
 	var mu sync.Mutex
 	ran := 0
-	stopping := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+	stopping := func(ctx context.Context, p config.Point, sink run.Sink) (metrics.Summary, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if ran++; ran == 20 {
 			cancel()
 		}
 		if ctx.Err() != nil {
-			return sim.Summary{}, ctx.Err()
+			return metrics.Summary{}, ctx.Err()
 		}
 		return queueing(ctx, p, sink)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/warn"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // purchase plans what the text asks for, in a folder.
@@ -204,10 +204,10 @@ func TestPurchaseIsTheCheapestOfAll(t *testing.T) {
 }
 
 // queues is a runner whose P99 TTFT is 1 s where each GPU has the load that its bandwidth can take.
-func queues(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) {
+func queues(_ context.Context, p config.Point, _ run.Sink) (metrics.Summary, error) {
 	card, err := hw.LoadCard(p.GPU)
 	if err != nil {
-		return sim.Summary{}, err
+		return metrics.Summary{}, err
 	}
 	bandwidth := card.GPU.HBMBandwidth.SI()
 	if v, ok := p.Card["hbm_bandwidth"]; ok {
@@ -216,14 +216,14 @@ func queues(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) 
 	gpus := float64(p.Fleet.Replicas) * math.Pow(float64(p.System.TensorParallel), 0.9)
 	capacity := gpus * bandwidth / 1e12 * (1 + float64(p.System.MaxRequests)/1e4)
 	n := p.Workload.Requests
-	return sim.Summary{
+	return metrics.Summary{
 		Requests:          n,
 		Completed:         n,
 		Rate:              p.Workload.Rate,
 		ServedShare:       1,
 		RequestThroughput: p.Workload.Rate / 2,
 		ThroughputTokS:    50 * p.Workload.Rate,
-		TTFT:              sim.Stats{P99: p.Workload.Rate / capacity},
+		TTFT:              metrics.Stats{P99: p.Workload.Rate / capacity},
 		Warnings:          []warn.Warning{},
 	}, nil
 }

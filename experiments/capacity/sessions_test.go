@@ -8,7 +8,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -120,13 +120,13 @@ func TestGoodputOfSessions(t *testing.T) {
 	}
 	candidates, store := opened(t, s)
 	p := Planner{Store: store, Workers: 1, Run: func(_ context.Context, p config.Point, _ run.Sink) (
-		sim.Summary, error) {
+		metrics.Summary, error) {
 		w := &p.Workload
 		if least := steadyAt(w, 0); w.Requests < least {
 			t.Errorf("%d requests at %g sessions/s, want %d", w.Requests, w.Rate, least)
 		}
-		return sim.Summary{Requests: w.Requests, Completed: w.Requests, E2E: sim.Stats{Mean: 2},
-			TTFT: sim.Stats{P99: w.Rate / 5}}, nil
+		return metrics.Summary{Requests: w.Requests, Completed: w.Requests, E2E: metrics.Stats{Mean: 2},
+			TTFT: metrics.Stats{P99: w.Rate / 5}}, nil
 	}}
 	found, _, err := p.Do(t.Context(), s.Goodput, candidates)
 	if err != nil {

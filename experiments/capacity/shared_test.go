@@ -13,13 +13,13 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // tallied counts the runs that a runner begins.
 func tallied(simulate run.Runner) (run.Runner, *atomic.Int64) {
 	n := new(atomic.Int64)
-	return func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+	return func(ctx context.Context, p config.Point, sink run.Sink) (metrics.Summary, error) {
 		n.Add(1)
 		return simulate(ctx, p, sink)
 	}, n
@@ -119,6 +119,6 @@ func TestSharedPlans(t *testing.T) {
 }
 
 // failing is a runner on a machine that is lost.
-func failing(context.Context, config.Point, run.Sink) (sim.Summary, error) {
-	return sim.Summary{}, errors.New("lost")
+func failing(context.Context, config.Point, run.Sink) (metrics.Summary, error) {
+	return metrics.Summary{}, errors.New("lost")
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/bracket"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -110,7 +110,7 @@ func sustainedBy(ctx context.Context, simulate run.Runner, group []*config.Confi
 	for _, c := range group {
 		one := *c
 		one.Rates, one.Seeds, one.Output, one.Metrics, one.SLO = []float64{1}, group[0].Seeds[:1],
-			config.Output{}, sim.Cutoff{Warmup: sim.CutNone, Drain: sim.CutNone}, config.SLO{}
+			config.Output{}, metrics.Cutoff{Warmup: metrics.CutNone, Drain: metrics.CutNone}, config.SLO{}
 		for _, p := range one.Points() {
 			hash, err := hashes.Hash(&p)
 			if err != nil {
@@ -205,7 +205,7 @@ type window struct {
 }
 
 // Ended implements run.Watcher.
-func (w *window) Ended(r *sim.RequestRecord) {
+func (w *window) Ended(r *metrics.Request) {
 	at := r.LastToken
 	if r.Rejected != "" {
 		at = r.Arrival

@@ -9,8 +9,8 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -22,12 +22,12 @@ type server struct {
 	processed int
 }
 
-func (s *server) run(_ context.Context, p config.Point, sink run.Sink) (sum sim.Summary,
+func (s *server) run(_ context.Context, p config.Point, sink run.Sink) (sum metrics.Summary,
 	err error) {
 	const alone = 2.0
 	w := &p.Workload
 	if w.Arrivals == traces.ArrivalsClosed {
-		return sim.Summary{Completed: w.Requests, SimulatedS: alone * float64(w.Requests) /
+		return metrics.Summary{Completed: w.Requests, SimulatedS: alone * float64(w.Requests) /
 			float64(w.Concurrency)}, nil
 	}
 	gap := 1 / min(w.Rate, s.capacity)
@@ -38,7 +38,7 @@ func (s *server) run(_ context.Context, p config.Point, sink run.Sink) (sum sim.
 		s.processed++
 		end := alone + float64(i)*gap
 		sum.Completed++
-		sink.Watch.Ended(&sim.RequestRecord{LastToken: des.Time(end * float64(des.Second))})
+		sink.Watch.Ended(&metrics.Request{LastToken: des.Time(end * float64(des.Second))})
 		if err = sink.Watch.Enough(); err != nil {
 			break
 		}
@@ -54,7 +54,7 @@ func choose(t *testing.T, servers map[string]*server, sets ...string) (*config.C
 		t.Fatal(err)
 	}
 	all, err := ChooseRates(t.Context(), func(ctx context.Context, p config.Point, sink run.Sink) (
-		sim.Summary, error) {
+		metrics.Summary, error) {
 		one := *servers[p.System.Name]
 		return one.run(ctx, p, sink)
 	}, c)
@@ -112,7 +112,7 @@ func TestVariantsHaveTheSameRates(t *testing.T) {
 		all = append(all, c)
 	}
 	chosen, err := ChooseRates(t.Context(), func(ctx context.Context, p config.Point,
-		sink run.Sink) (sim.Summary, error) {
+		sink run.Sink) (metrics.Summary, error) {
 		capacity := 3.0
 		if p.System.MaxRequests == 8 {
 			capacity = 2

@@ -9,7 +9,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 func offers(t *testing.T, text string) *Offers {
@@ -73,9 +73,9 @@ func TestPricesCountTheGPUsOfEachReplica(t *testing.T) {
 // 2 requests/s arrive, of which three in four are served, each with 100 tokens: 150 tokens/s, while
 // the run with its end served 1.2 requests/s. At $15.40 an hour a million tokens cost $28.52.
 func TestTokensOfRejectedRequestsDoNotCount(t *testing.T) {
-	r := &fleetRun{replicas: 1, trials: []Trial{{}}, sums: []sim.Summary{{Rate: 2,
+	r := &fleetRun{replicas: 1, trials: []Trial{{}}, sums: []metrics.Summary{{Rate: 2,
 		RequestThroughput: 1.2, ServedShare: 0.75, ThroughputTokS: 120, Requests: 40, Rejected: 10}}}
-	output := func(s *sim.Summary) float64 { return s.ThroughputTokS }
+	output := func(s *metrics.Summary) float64 { return s.ThroughputTokS }
 	if got := tokensPerSecond(r, 1, output); math.Abs(got-150) > 1e-9 {
 		t.Errorf("%g tokens/s, want 150", got)
 	}
@@ -92,10 +92,10 @@ func TestTokensOfRejectedRequestsDoNotCount(t *testing.T) {
 // 800 requests, though the configuration has 40.
 func TestRunsAreMadeLongEnough(t *testing.T) {
 	var asked []int
-	slow := func(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) {
+	slow := func(_ context.Context, p config.Point, _ run.Sink) (metrics.Summary, error) {
 		asked = append(asked, p.Workload.Requests)
-		return sim.Summary{Requests: p.Workload.Requests, Completed: p.Workload.Requests,
-			ServedShare: 1, E2E: sim.Stats{Mean: 40}}, nil
+		return metrics.Summary{Requests: p.Workload.Requests, Completed: p.Workload.Requests,
+			ServedShare: 1, E2E: metrics.Stats{Mean: 40}}, nil
 	}
 	a, _ := purchase(t, t.TempDir(), twoGPUs, 1, slow)
 	if a.Choice == nil || a.Requests != 800 || slices.Max(asked) < 800 {

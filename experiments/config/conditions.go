@@ -9,6 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/pattern"
 	"github.com/sparseserve/sparseserve/sim/sched"
 	"github.com/sparseserve/sparseserve/traces"
@@ -146,9 +147,9 @@ var conditions = map[string]condition{
 	"delay":  {"a bound (slo.delay_s above 0)", ofSLO(func(s *SLO) bool { return s.DelayS > 0 })},
 
 	"warmup_share": {`metrics.warmup = "share"`,
-		func(p *Point, _ *hw.Model) bool { return p.Metrics.Warmup == sim.CutShare }},
+		func(p *Point, _ *hw.Model) bool { return p.Metrics.Warmup == metrics.CutShare }},
 	"drain_share": {`metrics.drain = "share"`,
-		func(p *Point, _ *hw.Model) bool { return p.Metrics.Drain == sim.CutShare }},
+		func(p *Point, _ *hw.Model) bool { return p.Metrics.Drain == metrics.CutShare }},
 }
 
 // contradictions are conditions that a key of [workload] requires, each with a function that names

@@ -7,6 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/score"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -44,7 +45,7 @@ type Common struct {
 	Fleet    sim.FleetSpec
 	Scores   score.Params
 	SLO      SLO
-	Metrics  sim.Cutoff
+	Metrics  metrics.Cutoff
 	Output   Output
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -57,15 +58,15 @@ bound. 'sparseserve list keys' prints all bounds and names.
 	choices := map[string][]string{"rule": sloRules}
 	for _, f := range FieldsOf(&p.cfg.SLO) {
 		if strings.HasSuffix(f.Key, "_stat") {
-			choices[f.Key] = sim.StatNames
+			choices[f.Key] = metrics.StatNames
 		}
 	}
 	p.fields("slo", "SLO", "slo.go", &p.cfg.SLO, choices)
 	p.printf("\n## [metrics]\n\nParts of a run to exclude from its metrics. Latencies, rejections " +
 		"and shares cover the requests that arrive in the remaining time. Rates, steps and " +
 		"utilisation cover that time.\n\n")
-	p.fields("metrics", "Cutoff", "../../sim/cutoff.go", &p.cfg.Metrics,
-		map[string][]string{"warmup": sim.CutRules, "drain": sim.CutRules})
+	p.fields("metrics", "Cutoff", "../../sim/metrics/cutoff.go", &p.cfg.Metrics,
+		map[string][]string{"warmup": metrics.CutRules, "drain": metrics.CutRules})
 	p.printf("\n## [output]\n\nFiles that a run writes besides its summary and requests.\n\n")
 	p.fields("output", "Output", "config.go", &p.cfg.Output, nil)
 	p.printf("\n## [card]\n\nCard figures to override, for what-if. The defaults hold for "+

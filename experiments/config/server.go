@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -52,7 +53,8 @@ func LoadServer(path string, sets []string, identified bool, preset string) (*Co
 	// A request that the server took whole is replayed whole or not at all.
 	system := &l.cfg.Systems[0]
 	system.Prefill.OverLength, system.Prefill.MaxPromptTokens = "reject", 0
-	l.cfg.Output, l.cfg.Metrics = Output{}, sim.Cutoff{Warmup: sim.CutNone, Drain: sim.CutNone}
+	l.cfg.Output, l.cfg.Metrics = Output{}, metrics.Cutoff{Warmup: metrics.CutNone,
+		Drain: metrics.CutNone}
 	return &l.cfg, nil
 }
 

@@ -6,8 +6,8 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // SLO is the service level of a run. Without any bound the configuration has two, from SparseServe
@@ -54,19 +54,19 @@ var sloRules = []string{"statistics", SLORequests}
 var bounded = []struct {
 	name  string
 	long  string
-	of    func(*sim.Summary) sim.Stats
-	ofOne func(*sim.RequestRecord) des.Time
+	of    func(*metrics.Summary) metrics.Stats
+	ofOne func(*metrics.Request) des.Time
 }{
-	{"ttft", "TTFT", func(s *sim.Summary) sim.Stats { return s.TTFT },
-		func(r *sim.RequestRecord) des.Time { return r.FirstToken - r.Arrival }},
-	{"tbt", "TBT", func(s *sim.Summary) sim.Stats { return s.TBT },
-		func(r *sim.RequestRecord) des.Time { return r.LongestTBT }},
-	{"tpot", "TPOT", func(s *sim.Summary) sim.Stats { return s.TPOT },
-		func(r *sim.RequestRecord) des.Time { return r.TPOT() }},
-	{"e2e", "time end to end", func(s *sim.Summary) sim.Stats { return s.E2E },
-		func(r *sim.RequestRecord) des.Time { return r.LastToken - r.Arrival }},
-	{"delay", "scheduling delay", func(s *sim.Summary) sim.Stats { return s.QueueDelay },
-		func(r *sim.RequestRecord) des.Time { return r.Scheduled - r.Arrival }},
+	{"ttft", "TTFT", func(s *metrics.Summary) metrics.Stats { return s.TTFT },
+		func(r *metrics.Request) des.Time { return r.FirstToken - r.Arrival }},
+	{"tbt", "TBT", func(s *metrics.Summary) metrics.Stats { return s.TBT },
+		func(r *metrics.Request) des.Time { return r.LongestTBT }},
+	{"tpot", "TPOT", func(s *metrics.Summary) metrics.Stats { return s.TPOT },
+		func(r *metrics.Request) des.Time { return r.TPOT() }},
+	{"e2e", "time end to end", func(s *metrics.Summary) metrics.Stats { return s.E2E },
+		func(r *metrics.Request) des.Time { return r.LastToken - r.Arrival }},
+	{"delay", "scheduling delay", func(s *metrics.Summary) metrics.Stats { return s.QueueDelay },
+		func(r *metrics.Request) des.Time { return r.Scheduled - r.Arrival }},
 }
 
 // Bound is one bound of a service level.
@@ -102,7 +102,7 @@ func (s *SLO) Bounds(decodeIterationS float64) []Bound {
 
 // Value returns the bounded statistic of a run, in seconds; the P99 over requests if each request
 // has to meet the bound.
-func (b *Bound) Value(sum *sim.Summary) float64 {
+func (b *Bound) Value(sum *metrics.Summary) float64 {
 	stats := bounded[b.index].of(sum)
 	if b.Stat == "each" {
 		return stats.P99
@@ -111,7 +111,7 @@ func (b *Bound) Value(sum *sim.Summary) float64 {
 }
 
 // Of returns the bounded value of one served request, in seconds: for TBT its longest TBT.
-func (b *Bound) Of(r *sim.RequestRecord) float64 { return bounded[b.index].ofOne(r).Seconds() }
+func (b *Bound) Of(r *metrics.Request) float64 { return bounded[b.index].ofOne(r).Seconds() }
 
 // String returns the bound in words, such as "P99 TBT <= 0.5 s".
 func (b *Bound) String() string {
@@ -120,7 +120,7 @@ func (b *Bound) String() string {
 }
 
 // Good reports whether a served request meets the bounds.
-func Good(bounds []Bound, r *sim.RequestRecord) bool {
+func Good(bounds []Bound, r *metrics.Request) bool {
 	for i := range bounds {
 		if bounds[i].Of(r) > bounds[i].Limit {
 			return false
@@ -145,7 +145,7 @@ func (s *SLO) String(bounds []Bound) string {
 // Missed names the parts of the service level that a run misses: bounds by their names, "rejected"
 // or "requests" if more than the permitted share was rejected or missed a bound, and "nothing
 // completed". It is empty if the run keeps the level.
-func (s *SLO) Missed(sum *sim.Summary, bounds []Bound) []string {
+func (s *SLO) Missed(sum *metrics.Summary, bounds []Bound) []string {
 	if sum.Completed == 0 {
 		return []string{"nothing completed"}
 	}
@@ -173,7 +173,7 @@ func checkSLO(s *SLO) *KeyError {
 		return err
 	}
 	for _, f := range FieldsOf(s) {
-		values := sim.StatNames
+		values := metrics.StatNames
 		switch {
 		case f.Value.Kind() != reflect.String:
 			continue
@@ -188,15 +188,15 @@ func checkSLO(s *SLO) *KeyError {
 }
 
 // checkCutoff returns an error if a [metrics] table is impossible, or nil.
-func checkCutoff(c *sim.Cutoff) *KeyError {
+func checkCutoff(c *metrics.Cutoff) *KeyError {
 	if err := checkRanges(c, "metrics"); err != nil {
 		return err
 	}
-	if err := cmp.Or(checkName("metrics.warmup", c.Warmup, sim.CutRules),
-		checkName("metrics.drain", c.Drain, sim.CutRules)); err != nil {
+	if err := cmp.Or(checkName("metrics.warmup", c.Warmup, metrics.CutRules),
+		checkName("metrics.drain", c.Drain, metrics.CutRules)); err != nil {
 		return err
 	}
-	if c.Warmup == sim.CutShare && c.Drain == sim.CutShare && c.WarmupShare+c.DrainShare >= 1 {
+	if c.Warmup == metrics.CutShare && c.Drain == metrics.CutShare && c.WarmupShare+c.DrainShare >= 1 {
 		return &KeyError{Key: "metrics.drain_share", Value: Show(c.DrainShare),
 			Reason: fmt.Sprintf("leaves nothing with metrics.warmup_share = %g; their sum must be below 1",
 				c.WarmupShare)}

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // paperSLO is the service level of a configuration that names none.
@@ -25,15 +25,18 @@ func TestSLO(t *testing.T) {
 	median := with(func(s *SLO) { s.DelayStat = "p50" })
 	absolute := with(func(s *SLO) { s.TBTS = 0.1 })
 	ttft := with(func(s *SLO) { s.TTFTS, s.TBTFactor, s.DelayS = 3, 0, 0 })
-	run := func(completed int, tbt, delayMean, delayP50 float64) *sim.Summary {
-		return &sim.Summary{Completed: completed, TBT: sim.Stats{P99: tbt},
-			QueueDelay: sim.Stats{Mean: delayMean, P50: delayP50}}
+	run := func(completed int, tbt, delayMean, delayP50 float64) *metrics.Summary {
+		return &metrics.Summary{Completed: completed, TBT: metrics.Stats{P99: tbt},
+			QueueDelay: metrics.Stats{Mean: delayMean, P50: delayP50}}
 	}
-	rejecting := func(n int) *sim.Summary { return &sim.Summary{Completed: 100 - n, Rejected: n} }
+	rejecting := func(n int) *metrics.Summary {
+		return &metrics.Summary{Completed: 100 - n,
+			Rejected: n}
+	}
 	for _, c := range []struct {
 		name string
 		slo  SLO
-		run  *sim.Summary
+		run  *metrics.Summary
 		want string
 	}{
 		{"at both limits", papers, run(1, 0.75, 2, 9), ""},
@@ -46,8 +49,8 @@ func TestSLO(t *testing.T) {
 		{"nothing finished", papers, run(0, 0, 0, 0), "nothing completed"},
 		{"one in a hundred rejected", papers, rejecting(1), ""},
 		{"two in a hundred rejected", papers, rejecting(2), "rejected"},
-		{"TTFT alone", ttft, &sim.Summary{Completed: 1, TTFT: sim.Stats{P99: 3.1},
-			TBT: sim.Stats{P99: 9}}, "ttft"},
+		{"TTFT alone", ttft, &metrics.Summary{Completed: 1, TTFT: metrics.Stats{P99: 3.1},
+			TBT: metrics.Stats{P99: 9}}, "ttft"},
 	} {
 		if got := strings.Join(c.slo.Missed(c.run, c.slo.Bounds(0.03)), " "); got != c.want {
 			t.Errorf("%s: missed %q", c.name, got)
@@ -64,18 +67,18 @@ func TestRequestsRule(t *testing.T) {
 	}
 	bounds := c.SLO.Bounds(0)
 	const ms = des.Millisecond
-	good := sim.RequestRecord{Output: 41, Scheduled: 500 * ms, FirstToken: 1000 * ms,
+	good := metrics.Request{Output: 41, Scheduled: 500 * ms, FirstToken: 1000 * ms,
 		LastToken: 3000 * ms, LongestTBT: 100 * ms}
 	for name, c := range map[string]struct {
-		edit func(*sim.RequestRecord)
+		edit func(*metrics.Request)
 		want bool
 	}{
-		"at every bound":   {func(*sim.RequestRecord) {}, true},
-		"late first token": {func(r *sim.RequestRecord) { r.FirstToken++ }, false},
-		"one long gap":     {func(r *sim.RequestRecord) { r.LongestTBT++ }, false},
-		"slow tokens":      {func(r *sim.RequestRecord) { r.Output = 40 }, false},
-		"late end":         {func(r *sim.RequestRecord) { r.LastToken++ }, false},
-		"long wait":        {func(r *sim.RequestRecord) { r.Scheduled++ }, false},
+		"at every bound":   {func(*metrics.Request) {}, true},
+		"late first token": {func(r *metrics.Request) { r.FirstToken++ }, false},
+		"one long gap":     {func(r *metrics.Request) { r.LongestTBT++ }, false},
+		"slow tokens":      {func(r *metrics.Request) { r.Output = 40 }, false},
+		"late end":         {func(r *metrics.Request) { r.LastToken++ }, false},
+		"long wait":        {func(r *metrics.Request) { r.Scheduled++ }, false},
 	} {
 		r := good
 		c.edit(&r)
@@ -84,7 +87,8 @@ func TestRequestsRule(t *testing.T) {
 		}
 	}
 	half, less := 0.5, 0.49
-	sum := sim.Summary{Completed: 60, Rejected: 40, GoodShare: &half, TTFT: sim.Stats{P99: 100}}
+	sum := metrics.Summary{Completed: 60, Rejected: 40, GoodShare: &half,
+		TTFT: metrics.Stats{P99: 100}}
 	if missed := c.SLO.Missed(&sum, bounds); len(missed) > 0 {
 		t.Errorf("missed %q where half of the requests may", missed)
 	}

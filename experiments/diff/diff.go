@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/sparseserve/sparseserve/internal/stats"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // confidence is the confidence level of every interval.
@@ -16,14 +16,14 @@ const confidence = 0.95
 const ServedShare = "served_share"
 
 // compared are the metrics of a comparison.
-func compared() []sim.Metric {
-	return sim.MetricsOf("served", "good_share", "good", "ttft_mean", "ttft_p99", "tbt_mean",
+func compared() []metrics.Metric {
+	return metrics.AllOf("served", "good_share", "good", "ttft_mean", "ttft_p99", "tbt_mean",
 		"tbt_p99", "e2e_mean", "e2e_p99", "throughput", "hits", "prefix_hits")
 }
 
 // judged reports whether both runs have a metric. A run without a cache hits nothing, so it is
 // compared with one that has a cache; runs whose requests were not judged one by one are not.
-func judged(m *sim.Metric, a, b *sim.Summary) bool {
+func judged(m *metrics.Metric, a, b *metrics.Summary) bool {
 	_, inA := m.Of(a)
 	_, inB := m.Of(b)
 	switch m.Key {
@@ -114,9 +114,11 @@ func Compare(a, b *Folder) (*Report, error) {
 
 // compare compares the seeds that both points have.
 func (p *point) compare(q *point) (rows []Row) {
-	var a, b []*sim.Summary
+	var a, b []*metrics.Summary
 	for _, s := range p.runs {
-		if i := slices.IndexFunc(q.runs, func(o *sim.Summary) bool { return o.Seed == s.Seed }); i >= 0 {
+		if i := slices.IndexFunc(q.runs, func(o *metrics.Summary) bool {
+			return o.Seed == s.Seed
+		}); i >= 0 {
 			a, b = append(a, s), append(b, q.runs[i])
 		}
 	}

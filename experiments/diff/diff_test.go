@@ -11,11 +11,11 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/diff"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // folder writes a result folder with one run for each summary.
-func folder(t *testing.T, config string, sums ...sim.Summary) *diff.Folder {
+func folder(t *testing.T, config string, sums ...metrics.Summary) *diff.Folder {
 	t.Helper()
 	dir := t.TempDir()
 	text, err := json.Marshal(sums)
@@ -35,10 +35,10 @@ func folder(t *testing.T, config string, sums ...sim.Summary) *diff.Folder {
 }
 
 // runs returns runs of one system and card with seeds 1, 2, .., and these mean TTFTs.
-func runs(system, gpu string, rate float64, ttft ...float64) (sums []sim.Summary) {
+func runs(system, gpu string, rate float64, ttft ...float64) (sums []metrics.Summary) {
 	for i, x := range ttft {
-		sums = append(sums, sim.Summary{System: system, GPU: gpu, Rate: rate, Seed: uint64(i + 1),
-			TTFT: sim.Stats{Mean: x}})
+		sums = append(sums, metrics.Summary{System: system, GPU: gpu, Rate: rate, Seed: uint64(i + 1),
+			TTFT: metrics.Stats{Mean: x}})
 	}
 	return sums
 }
@@ -57,9 +57,9 @@ func rowOf(t *testing.T, r *diff.Report, point string) *diff.Row {
 // Hits in the prefix cache are compared where one side has a cache, which another lacks or not.
 func TestComparePrefixHits(t *testing.T) {
 	off, on := runs("s", "x", 1, 10), runs("s", "x", 1, 10)
-	on[0].PrefixCache = &sim.PrefixStats{HitShare: 0.25}
+	on[0].PrefixCache = &metrics.PrefixStats{HitShare: 0.25}
 	for _, c := range []struct {
-		a, b []sim.Summary
+		a, b []metrics.Summary
 		want []float64
 	}{{off, on, []float64{0, 0.25}}, {on, on, []float64{0.25, 0.25}}, {off, off, nil}} {
 		report, err := diff.Compare(folder(t, "", c.a...), folder(t, "", c.b...))

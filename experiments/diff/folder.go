@@ -12,7 +12,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/files"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Folder is the content of a result folder of simulate or sweep.
@@ -26,14 +26,14 @@ type Folder struct {
 
 // storedRun is one object of summary.json.
 type storedRun struct {
-	sim.Summary
+	metrics.Summary
 	Settings map[string]any `json:"settings"` // of the axes of a sweep
 }
 
 // point is a point with its runs, one per seed.
 type point struct {
 	name string
-	runs []*sim.Summary
+	runs []*metrics.Summary
 }
 
 // Read reads a result folder.

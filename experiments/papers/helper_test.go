@@ -7,7 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 func mustLoad(t *testing.T, path string, sets ...string) *config.Config {
@@ -39,13 +39,13 @@ func mustPoints(t *testing.T, s *config.Sweep) []config.SweepPoint {
 
 // queueing is a runner whose delay passes 2 s at a rate that system and seed
 // set.
-func queueing(_ context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+func queueing(_ context.Context, p config.Point, sink run.Sink) (metrics.Summary, error) {
 	threshold := 0.1 + float64(p.Seed)/100
 	if p.System.Name == "sparseserve" {
 		threshold *= 4
 	}
-	return sim.Summary{Completed: p.Workload.Requests, TBT: sim.Stats{P99: 0.1},
-		QueueDelay:     sim.Stats{Mean: 2 * p.Workload.Rate / threshold},
+	return metrics.Summary{Completed: p.Workload.Requests, TBT: metrics.Stats{P99: 0.1},
+		QueueDelay:     metrics.Stats{Mean: 2 * p.Workload.Rate / threshold},
 		ThroughputTokS: 100 * p.Workload.Rate}, nil
 }
 

@@ -24,7 +24,7 @@ func ModelName(model string) string { return cmp.Or(figuresBook().Models[model],
 
 // Phase is one phase of a step's time.
 type Phase struct {
-	Key   string // of sim.Summary.PhaseS
+	Key   string // of metrics.Summary.PhaseS
 	Name  string
 	Color string // #rrggbb
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Files of an experiment that is neither a sweep nor a plan: its table, and its TOML file.
@@ -215,7 +215,8 @@ func (l *Studies) candidates(name string) (*config.Sweep, []capacity.Candidate, 
 func (l *Studies) folder(e *experiments.Experiment) string { return filepath.Join(l.Dir, e.Name) }
 
 // counted is Run with progress counting.
-func (l *Studies) counted(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+func (l *Studies) counted(ctx context.Context, p config.Point, sink run.Sink) (metrics.Summary,
+	error) {
 	sum, err := l.Run(ctx, p, sink)
 	if err == nil {
 		l.Finished()

@@ -19,9 +19,9 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/hw"
-	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // newStudies is a studies with a store of its own.
@@ -38,9 +38,9 @@ func newStudies(t *testing.T, simulate run.Runner) *Studies {
 // countingStudies is a studies whose runs do nothing but count.
 func countingStudies(t *testing.T) (*Studies, *atomic.Int64) {
 	runs := &atomic.Int64{}
-	return newStudies(t, func(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) {
+	return newStudies(t, func(_ context.Context, p config.Point, _ run.Sink) (metrics.Summary, error) {
 		runs.Add(1)
-		return sim.Summary{Completed: 1, ThroughputTokS: p.Workload.OutputScale}, nil
+		return metrics.Summary{Completed: 1, ThroughputTokS: p.Workload.OutputScale}, nil
 	}), runs
 }
 
@@ -88,8 +88,8 @@ func TestStudiesGoodput(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := capacity.Planner{Store: studies.Store,
-		Run: func(context.Context, config.Point, run.Sink) (sim.Summary, error) {
-			return sim.Summary{}, errors.New("ran again")
+		Run: func(context.Context, config.Point, run.Sink) (metrics.Summary, error) {
+			return metrics.Summary{}, errors.New("ran again")
 		}}
 	found, _, err := p.Do(t.Context(), s.Goodput, candidates)
 	if err != nil {

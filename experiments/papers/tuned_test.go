@@ -12,7 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/hw"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/score"
 )
 
@@ -71,11 +71,12 @@ func changedStudies(t *testing.T, name string, factor float64, experiment string
 	t.Helper()
 	var mu sync.Mutex
 	var points []config.Point
-	studies := newStudies(t, func(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) {
+	studies := newStudies(t, func(_ context.Context, p config.Point, _ run.Sink) (metrics.Summary,
+		error) {
 		mu.Lock()
 		defer mu.Unlock()
 		points = append(points, p)
-		return sim.Summary{Completed: 1}, nil
+		return metrics.Summary{Completed: 1}, nil
 	})
 	for _, f := range TunedParameters() {
 		if f.Name == name {

@@ -7,18 +7,19 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // batches keeps the largest batch of decodes, and the number of steps.
 type batches struct{ largest, steps int }
 
-func (b *batches) Step(r *sim.StepRecord) error {
+func (b *batches) Step(r *metrics.Step) error {
 	b.largest = max(b.largest, r.Decodes)
 	b.steps++
 	return nil
 }
-func (*batches) Request(*sim.RequestRecord) error { return nil }
-func (*batches) Gap(des.Time)                     {}
+func (*batches) Request(*metrics.Request) error { return nil }
+func (*batches) Gap(des.Time)                   {}
 
 // As many requests decode at once as there is HBM for their KV, by the arithmetic of shapes alone:
 // latents in 16 bits or in FP8 with an indexer's keys, keys and values of each head, or of the

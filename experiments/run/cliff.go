@@ -8,7 +8,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/internal/warn"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // nearShare is the share of the time at a limit from which a run is near the limit.
@@ -19,7 +19,7 @@ var paces = [2]float64{0.95, 1.05}
 
 // NearLimit reports whether a run came near a limit of its servers, where a small error of step
 // times causes a large error of TTFT. A run whose queue grows without end is beyond the limit.
-func NearLimit(s *sim.Summary) bool {
+func NearLimit(s *metrics.Summary) bool {
 	return max(s.BatchFull, s.KVFull) >= nearShare && s.Completed > 0 && s.Interrupted == "" &&
 		!warn.Has(s.Warnings, warn.UnstableQueue)
 }
@@ -27,18 +27,18 @@ func NearLimit(s *sim.Summary) bool {
 // Cliff repeats a run that came near a limit of its servers, with steps 5 % shorter and 5 % longer,
 // and adds the outcomes to the summary: Summary.Paced and a warning. It does nothing for any other
 // run. finished is called like Sink.Finished.
-func Cliff(ctx context.Context, run Runner, p *config.Point, s *sim.Summary,
+func Cliff(ctx context.Context, run Runner, p *config.Point, s *metrics.Summary,
 	finished func()) error {
 	if !NearLimit(s) {
 		return nil
 	}
-	var paced []sim.Paced
+	var paced []metrics.Paced
 	for _, pace := range paces {
 		o, err := run(ctx, *p, Sink{Requests: io.Discard, Finished: finished, StepTime: pace})
 		if err != nil {
 			return err
 		}
-		paced = append(paced, sim.Paced{StepTime: pace, TTFT: o.TTFT, TBT: o.TBT, SLOMet: o.SLOMet})
+		paced = append(paced, metrics.Paced{StepTime: pace, TTFT: o.TTFT, TBT: o.TBT, SLOMet: o.SLOMet})
 	}
 	s.Paced = paced
 	s.Warnings = append(s.Warnings, cliffWarning(p, s))
@@ -46,7 +46,7 @@ func Cliff(ctx context.Context, run Runner, p *config.Point, s *sim.Summary,
 }
 
 // cliffWarning describes the limit that the run is near, and the outcomes of the repeats.
-func cliffWarning(p *config.Point, s *sim.Summary) warn.Warning {
+func cliffWarning(p *config.Point, s *metrics.Summary) warn.Warning {
 	where, share := fmt.Sprintf("max_requests = %d", p.System.MaxRequests), s.BatchFull
 	if s.KVFull > share {
 		where, share = "all KV", s.KVFull

@@ -10,6 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // A request by itself waits for steps alone: with steps 5 % longer its times are 5 % longer. With
@@ -30,7 +31,7 @@ func TestStepTime(t *testing.T) {
 		"tiers":       append(tiers, "system.preset=vllm-0.15"),
 	} {
 		p := mustLoad(t, "", sets...).Points()[0]
-		run := func(factor float64) sim.Summary {
+		run := func(factor float64) metrics.Summary {
 			sum, err := NewSimulator().Run(t.Context(), p, Sink{StepTime: factor})
 			if err != nil {
 				t.Fatal(err)
@@ -54,19 +55,20 @@ func TestStepTime(t *testing.T) {
 // edge returns a run near the limit, whose TTFT is as the steps are long, and how often it is made.
 func edge() (Runner, *int) {
 	made := 0
-	return func(_ context.Context, _ config.Point, sink Sink) (sim.Summary, error) {
+	return func(_ context.Context, _ config.Point, sink Sink) (metrics.Summary, error) {
 		made++
 		longer := sink.StepTime > 1
 		v := map[bool]float64{true: 3, false: 0.5}[longer]
-		return sim.Summary{TTFT: sim.Stats{Mean: v, P90: 2 * v}, TBT: sim.Stats{Mean: v / 100},
+		return metrics.Summary{TTFT: metrics.Stats{Mean: v, P90: 2 * v},
+			TBT:    metrics.Stats{Mean: v / 100},
 			SLOMet: new(!longer)}, nil
 	}, &made
 }
 
 func TestCliff(t *testing.T) {
 	p := config.Point{System: sim.Spec{MaxRequests: 256}}
-	near := sim.Summary{Completed: 300, Uses: sim.Uses{BatchFull: 0.31}, SLOMet: new(true),
-		TTFT: sim.Stats{Mean: 1, P90: 1.25}, TBT: sim.Stats{Mean: 0.02}}
+	near := metrics.Summary{Completed: 300, Uses: metrics.Uses{BatchFull: 0.31}, SLOMet: new(true),
+		TTFT: metrics.Stats{Mean: 1, P90: 1.25}, TBT: metrics.Stats{Mean: 0.02}}
 	runner, made := edge()
 	if err := Cliff(t.Context(), runner, &p, &near, nil); err != nil {
 		t.Fatal(err)
@@ -79,12 +81,12 @@ func TestCliff(t *testing.T) {
 		near.Paced[0].StepTime != 0.95 || near.Paced[1].TTFT.P90 != 6 {
 		t.Errorf("%d runs: %q, %+v", *made, near.Warnings, near.Paced)
 	}
-	for name, s := range map[string]sim.Summary{
-		"far": {Completed: 300, Uses: sim.Uses{BatchFull: 0.01, KVFull: 0.019}},
-		"beyond": {Completed: 300, Uses: sim.Uses{KVFull: 1},
+	for name, s := range map[string]metrics.Summary{
+		"far": {Completed: 300, Uses: metrics.Uses{BatchFull: 0.01, KVFull: 0.019}},
+		"beyond": {Completed: 300, Uses: metrics.Uses{KVFull: 1},
 			Warnings: []warn.Warning{{Kind: warn.UnstableQueue}}},
-		"nothing":   {Uses: sim.Uses{KVFull: 1}},
-		"cut short": {Completed: 300, Uses: sim.Uses{KVFull: 1}, Interrupted: "interrupted"},
+		"nothing":   {Uses: metrics.Uses{KVFull: 1}},
+		"cut short": {Completed: 300, Uses: metrics.Uses{KVFull: 1}, Interrupted: "interrupted"},
 	} {
 		runner, made := edge()
 		warnings := len(s.Warnings)
@@ -106,7 +108,7 @@ func TestGridMakesRunsAgain(t *testing.T) {
 	defer folder.Close()
 	again, runs := 0, 0
 	grid := Grid{Workers: 1, Again: func(n int) { again += n },
-		Run: func(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
+		Run: func(ctx context.Context, p config.Point, sink Sink) (metrics.Summary, error) {
 			runs++
 			sum, err := pretend(ctx, p, sink)
 			if p.Workload.Rate == 0.2 {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // File is a file of results.
@@ -92,14 +92,14 @@ func (f *Folder) Finish(results []Result) ([]string, error) {
 
 // summaryRow is a run of summary.json.
 type summaryRow struct {
-	sim.Summary
+	metrics.Summary
 	Settings map[string]any `json:"settings,omitempty"` // by the axes
 	hash     string
 }
 
 // tabulate writes the table of summaries, preceded by the hash and one column per axis.
 func (f *Folder) tabulate(rows []summaryRow) []byte {
-	sums := make([]sim.Summary, len(rows))
+	sums := make([]metrics.Summary, len(rows))
 	for i := range rows {
 		sums[i] = rows[i].Summary
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 var twoRates = []string{"workload.requests=3", "system.preset=vllm", "workload.rate=[0.1,0.2]"}
@@ -26,10 +26,10 @@ func TestFolderContinues(t *testing.T) {
 	}
 	boom := errors.New("boom")
 	ran := 0
-	counted := func(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
+	counted := func(ctx context.Context, p config.Point, sink Sink) (metrics.Summary, error) {
 		ran++
 		if p.Workload.Rate == 0.1 && ran < 3 {
-			return sim.Summary{}, boom
+			return metrics.Summary{}, boom
 		}
 		return pretend(ctx, p, sink)
 	}
@@ -54,7 +54,7 @@ func TestFolderRunsPartsAgain(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	results, _, err := folder.Store.Do(ctx,
 		Grid{Partial: true, Workers: 1, Run: func(ctx context.Context, p config.Point,
-			sink Sink) (sim.Summary, error) {
+			sink Sink) (metrics.Summary, error) {
 			cancel()
 			sum, _ := pretend(ctx, p, sink)
 			sum.Interrupted = "interrupted"

@@ -10,7 +10,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/internal/warn"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Grid runs the points of an experiment in parallel.
@@ -83,7 +83,7 @@ func (g *Grid) Do(ctx context.Context, points []config.Point) ([]Result, error) 
 
 // point runs one point and reports whether it is stored. outer ends when all points have to end,
 // ctx also when one has failed.
-func (g *Grid) point(outer, ctx context.Context, p config.Point) (sum sim.Summary, kept bool,
+func (g *Grid) point(outer, ctx context.Context, p config.Point) (sum metrics.Summary, kept bool,
 	err error) {
 	var files *RunFiles
 	if g.Store != nil {

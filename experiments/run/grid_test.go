@@ -14,11 +14,11 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/internal/files"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // pretend is a runner whose results depend on the point alone.
-func pretend(_ context.Context, p config.Point, sink Sink) (sim.Summary, error) {
+func pretend(_ context.Context, p config.Point, sink Sink) (metrics.Summary, error) {
 	fmt.Fprintf(sink.Requests, "id,ttft_s\n")
 	for i := range p.Workload.Requests {
 		fmt.Fprintf(sink.Requests, "%d,%g\n", i, p.Workload.Rate*float64(i))
@@ -27,9 +27,9 @@ func pretend(_ context.Context, p config.Point, sink Sink) (sim.Summary, error) 
 	if sink.Steps != nil {
 		fmt.Fprintln(sink.Steps, "step")
 	}
-	return sim.Summary{
+	return metrics.Summary{
 		Requests: p.Workload.Requests, Completed: p.Workload.Requests,
-		TTFT:   sim.Stats{Mean: 10 * p.Workload.Rate, P99: 1},
+		TTFT:   metrics.Stats{Mean: 10 * p.Workload.Rate, P99: 1},
 		PhaseS: map[string]float64{"linears": 1, "host": 2},
 		SLOMet: new(false),
 	}, nil
@@ -56,7 +56,7 @@ func runAll(t *testing.T, dir string, c *config.Config, workers int, run Runner)
 // whatever the number of workers.
 func TestLaw9SameBytes(t *testing.T) {
 	c := mustLoad(t, "", "workload.requests=20", "seed=[1,2]", "output.steps=true")
-	late := func(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
+	late := func(ctx context.Context, p config.Point, sink Sink) (metrics.Summary, error) {
 		// Points end in another order than they start in.
 		time.Sleep(time.Duration(p.Seed*uint64(p.Workload.Rate*100)%7) * time.Millisecond)
 		return pretend(ctx, p, sink)
@@ -147,7 +147,7 @@ func TestFailureLeavesNothingPartial(t *testing.T) {
 	boom := errors.New("boom")
 	dir := t.TempDir()
 	results, err := runAll(t, dir, c, 1,
-		func(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
+		func(ctx context.Context, p config.Point, sink Sink) (metrics.Summary, error) {
 			sum, err := pretend(ctx, p, sink)
 			if p.Workload.Rate == 0.15 {
 				err = boom
@@ -190,11 +190,11 @@ func TestCancelKeepsFinishedPoints(t *testing.T) {
 	}
 	defer folder.Close()
 	grid := Grid{Store: folder.Store, Workers: 2, Run: func(ctx context.Context, p config.Point,
-		sink Sink) (sim.Summary, error) {
+		sink Sink) (metrics.Summary, error) {
 		if finished.Add(1) > 3 {
 			cancel()
 			<-ctx.Done()
-			return sim.Summary{}, ctx.Err()
+			return metrics.Summary{}, ctx.Err()
 		}
 		return pretend(ctx, p, sink)
 	}}

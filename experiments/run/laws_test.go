@@ -17,7 +17,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/hw"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Law 2: weights, runtime, activations, logits and what the server may use for
@@ -255,7 +255,7 @@ func TestLaw9EveryKindOfSystem(t *testing.T) {
 		files := map[string]string{}
 		x := NewSimulator()
 		grid := Grid{Workers: workers, Run: func(ctx context.Context, p config.Point,
-			sink Sink) (sim.Summary, error) {
+			sink Sink) (metrics.Summary, error) {
 			var rows bytes.Buffer
 			sink.Requests = &rows
 			sum, err := x.Run(ctx, p, sink)

@@ -19,6 +19,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -47,12 +48,12 @@ type Live struct {
 }
 
 // Run carries out one point. It is a Runner.
-func (l *Live) Run(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
+func (l *Live) Run(ctx context.Context, p config.Point, sink Sink) (metrics.Summary, error) {
 	return l.run(ctx, p, sink, nil)
 }
 
 // Shadowed is Run that also records the calls of each step to the device.
-func (l *Live) Shadowed(ctx context.Context, p config.Point, sink Sink) (sim.Summary,
+func (l *Live) Shadowed(ctx context.Context, p config.Point, sink Sink) (metrics.Summary,
 	[]live.RecordedStep, error) {
 	var shadow live.CallRecorder
 	sum, err := l.run(ctx, p, sink, func(d sim.Device) sim.Device {
@@ -80,14 +81,14 @@ func (l *Live) Options() string {
 
 // run carries out one point on the device returned by wrap, or on the device itself if wrap is nil.
 func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
-	wrap func(sim.Device) sim.Device) (sum sim.Summary, err error) {
+	wrap func(sim.Device) sim.Device) (sum metrics.Summary, err error) {
 	p.System.Simulation.Heads = "full"
 	if err := checkLive(&p); err != nil {
 		return sum, err
 	}
 	s, err := l.Simulator.prepare(&p)
 	if err != nil {
-		return sim.Summary{}, err
+		return metrics.Summary{}, err
 	}
 	defer s.close()
 	if class := noKernel(&s.model); class != "" {
@@ -95,7 +96,7 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 			"has "+class+", which no kernel here computes; simulate it without --live")
 	}
 	if err := s.checkGrid(); err != nil {
-		return sim.Summary{}, err
+		return metrics.Summary{}, err
 	}
 	if s.model.IsLatent() {
 		if wrap != nil {
@@ -109,11 +110,11 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 	}
 	source, err := l.source(&s.model, p.Seed)
 	if err != nil {
-		return sim.Summary{}, err
+		return metrics.Summary{}, err
 	}
 	load, err := s.load()
 	if err != nil {
-		return sim.Summary{}, err
+		return metrics.Summary{}, err
 	}
 	if !l.selects(&p.System) {
 		s.makeSelections()
@@ -207,8 +208,8 @@ func (l *Live) selects(s *sim.Spec) bool { return l.Selects && s.Sparse() }
 
 // serve runs the workload, and records selections if requested. A run that ends early leaves a
 // recording of the finished requests.
-func (l *Live) serve(ctx context.Context, s *prepared, sink Sink) (sum sim.Summary, err error) {
-	notes := func(*sim.Metrics) []warn.Warning { return nil }
+func (l *Live) serve(ctx context.Context, s *prepared, sink Sink) (sum metrics.Summary, err error) {
+	notes := func(*metrics.Run) []warn.Warning { return nil }
 	if l.Record == "" {
 		return s.serve(ctx, sink, notes)
 	}
@@ -283,8 +284,8 @@ func onAllCores(n int, f func(i int)) {
 }
 
 // liveStats converts counters to a summary's statistics.
-func liveStats(c live.Counters) sim.LiveStats {
-	s := sim.LiveStats{
+func liveStats(c live.Counters) metrics.LiveStats {
+	s := metrics.LiveStats{
 		BlocksLoaded: c.Loaded, BlocksSaved: c.Saved, Rounds: c.Rounds, BlocksAhead: c.Ahead,
 		RoundTrips: c.RoundTrips, RoundTripS: c.Waiting.Seconds(), LookupS: c.Lookup.Seconds(),
 		ListsS: c.Lists.Seconds(), PlanningS: c.Planning.Seconds(), SaveWaitS: c.Saving.Seconds(),

@@ -13,6 +13,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // noKernel names the feature of a model that no live device implements; "" if all are implemented.
@@ -72,7 +73,8 @@ func (l *Live) checkLatent(s *sim.Spec, topK int) error {
 }
 
 // latent carries out a point whose model has latent attention and an indexer.
-func (l *Live) latent(ctx context.Context, s *prepared, sink Sink) (sum sim.Summary, err error) {
+func (l *Live) latent(ctx context.Context, s *prepared, sink Sink) (sum metrics.Summary,
+	err error) {
 	spec, m := &s.point.System, &s.model
 	if err := l.checkLatent(spec, m.IndexTopK); err != nil {
 		return sum, err
@@ -103,7 +105,7 @@ func (l *Live) latent(ctx context.Context, s *prepared, sink Sink) (sum sim.Summ
 		}
 		sum, err = l.serve(ctx, s, sink)
 		did := device.Counters()
-		sum.Lived(sim.LiveStats{RowsSelected: did.Selected, RowsLoaded: did.Loaded,
+		sum.Lived(metrics.LiveStats{RowsSelected: did.Selected, RowsLoaded: did.Loaded,
 			RowsSaved: did.Saved, GrowingS: did.Growing.Seconds()})
 		return err
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // columns are a part of a table: their names and the cells of a record; nil cells are empty.
@@ -19,9 +20,9 @@ type columns[R any] struct {
 var (
 	// prompt_tokens are the tokens served or rejected; trace_prompt_tokens are the tokens in the
 	// trace.
-	requestColumns = columns[sim.RequestRecord]{"id,set,trace_prompt_tokens,prompt_tokens," +
+	requestColumns = columns[metrics.Request]{"id,set,trace_prompt_tokens,prompt_tokens," +
 		"output_tokens,arrival_s,scheduled_s,first_token_s,last_token_s,preemptions,rejected",
-		func(r *sim.RequestRecord) []any {
+		func(r *metrics.Request) []any {
 			cells := []any{r.ID, r.Set, r.Given, r.Prompt, r.Output, r.Arrival, nil, nil, nil, nil,
 				r.Rejected}
 			if r.Rejected == "" {
@@ -29,31 +30,31 @@ var (
 			}
 			return cells
 		}}
-	recallColumns = columns[sim.RequestRecord]{"recall_proxy,accuracy_proxy",
-		func(r *sim.RequestRecord) []any {
+	recallColumns = columns[metrics.Request]{"recall_proxy,accuracy_proxy",
+		func(r *metrics.Request) []any {
 			if r.Recall > 0 {
 				return []any{r.Recall, AccuracyProxy(r.Missed2)}
 			}
 			return make([]any, 2) // it decoded no token
 		}}
 	// Prompt tokens cached when the request was first scheduled, and the part below HBM.
-	hitColumns = columns[sim.RequestRecord]{"hit_tokens,hit_dram_tokens,hit_ssd_tokens",
-		func(r *sim.RequestRecord) []any {
+	hitColumns = columns[metrics.Request]{"hit_tokens,hit_dram_tokens,hit_ssd_tokens",
+		func(r *metrics.Request) []any {
 			if r.Rejected == "" {
 				return []any{r.Hit, r.HitDRAM, r.HitSSD}
 			}
 			return make([]any, 3)
 		}}
 	// Replica at which a request ended, and number of restarts.
-	retryColumns = columns[sim.RequestRecord]{"replica,retries",
-		func(r *sim.RequestRecord) []any { return []any{r.Replica, r.Retries} }}
+	retryColumns = columns[metrics.Request]{"replica,retries",
+		func(r *metrics.Request) []any { return []any{r.Replica, r.Retries} }}
 
-	stepColumns = columns[sim.StepRecord]{"step,start_s,elapsed_s,decodes,prefills," +
+	stepColumns = columns[metrics.Step]{"step,start_s,elapsed_s,decodes,prefills," +
 		"prefill_token_layers,waiting,blocks_selected,blocks_loaded,blocks_saved,linears_s," +
 		"prefill_attention_s,dense_attention_s,sparse_attention_s,scoring_s,load_stall_s,save_stall_s," +
 		"head_s,all_reduce_s,host_s,tokens,hbm_kv_bytes,dram_bytes,h2d_bytes,d2h_bytes,gpu_busy_s," +
 		"h2d_busy_s,d2h_busy_s",
-		func(r *sim.StepRecord) []any {
+		func(r *metrics.Step) []any {
 			p, b := &r.Timing.Phases, &r.Timing.Busy
 			return []any{r.Index, r.Start, r.Timing.Elapsed, r.Decodes, r.Prefills, r.PrefillTokenLayers,
 				r.Waiting, r.Selected, r.Loaded, r.Saved, p.Linears, p.PrefillAttention, p.DenseAttention,
@@ -61,36 +62,36 @@ var (
 				r.HBMBytes, r.DRAMBytes, r.H2DBytes, r.D2HBytes, b.GPU, b.H2D, b.D2H}
 		}}
 	// Blocks prefetched for rounds that did not follow, and rounds over all layers.
-	roundColumns = columns[sim.StepRecord]{"blocks_ahead,rounds",
-		func(r *sim.StepRecord) []any { return []any{r.Ahead, r.Rounds} }}
-	indexColumns = columns[sim.StepRecord]{"prefill_index_s",
-		func(r *sim.StepRecord) []any { return []any{r.Timing.Phases.PrefillIndex} }}
+	roundColumns = columns[metrics.Step]{"blocks_ahead,rounds",
+		func(r *metrics.Step) []any { return []any{r.Ahead, r.Rounds} }}
+	indexColumns = columns[metrics.Step]{"prefill_index_s",
+		func(r *metrics.Step) []any { return []any{r.Timing.Phases.PrefillIndex} }}
 	// Tokens of prompts whose first prefill began, prefix hits among them, bytes moved and evictions.
-	prefixColumns = columns[sim.StepRecord]{"prefix_tokens,prefix_hit_tokens,prefix_hit_dram_tokens," +
+	prefixColumns = columns[metrics.Step]{"prefix_tokens,prefix_hit_tokens,prefix_hit_dram_tokens," +
 		"prefix_hit_ssd_tokens,prefix_loaded_bytes,prefix_saved_bytes,prefix_ssd_read_bytes," +
 		"prefix_ssd_written_bytes,prefix_blocks_evicted",
-		func(r *sim.StepRecord) []any {
+		func(r *metrics.Step) []any {
 			u := &r.Prefix
 			return []any{u.Asked, u.Hit, u.HitDRAM, u.HitSSD, u.Loaded, u.Saved, u.LoadedSSD, u.SavedSSD,
 				u.Evicted}
 		}}
-	replicaColumns = columns[sim.StepRecord]{"replica",
-		func(r *sim.StepRecord) []any { return []any{r.Replica} }}
+	replicaColumns = columns[metrics.Step]{"replica",
+		func(r *metrics.Step) []any { return []any{r.Replica} }}
 )
 
 // Outputs writes a run's requests and steps as CSV. It implements sim.Recorder. The first error
 // ends the run.
 type Outputs struct {
 	sink     Sink
-	requests []columns[sim.RequestRecord]
-	steps    []columns[sim.StepRecord]
+	requests []columns[metrics.Request]
+	steps    []columns[metrics.Step]
 	err      error
 }
 
 // NewOutputs writes the headers of the tables that the sink wants.
 func NewOutputs(sink Sink, system *sim.Spec, recall, fleet bool) *Outputs {
-	f := &Outputs{sink: sink, requests: []columns[sim.RequestRecord]{requestColumns},
-		steps: []columns[sim.StepRecord]{stepColumns}}
+	f := &Outputs{sink: sink, requests: []columns[metrics.Request]{requestColumns},
+		steps: []columns[metrics.Step]{stepColumns}}
 	if recall {
 		f.requests = append(f.requests, recallColumns)
 	}
@@ -145,7 +146,7 @@ func textCell(v any) string {
 }
 
 // Request implements sim.Recorder.
-func (f *Outputs) Request(r *sim.RequestRecord) error {
+func (f *Outputs) Request(r *metrics.Request) error {
 	if f.sink.Finished != nil {
 		f.sink.Finished()
 	}
@@ -168,7 +169,7 @@ func (f *Outputs) watched() error {
 func (f *Outputs) Gap(des.Time) {}
 
 // Step implements sim.Recorder.
-func (f *Outputs) Step(r *sim.StepRecord) error {
+func (f *Outputs) Step(r *metrics.Step) error {
 	if f.sink.Steps == nil {
 		return f.watched()
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // paced is a modelled device whose steps, loads and saves take their time multiplied by a factor.
@@ -32,26 +33,27 @@ func (d *paced) Begin(s *sim.Step) error {
 }
 
 // Finish implements sim.Device.
-func (d *paced) Finish() (sim.Timing, error) {
+func (d *paced) Finish() (metrics.Timing, error) {
 	t, err := d.Device.Finish()
 	return d.timing(t), err
 }
 
 // timing converts a step's timing to the server's clock. Phases stay as on the device; the
 // difference counts as unsplit time.
-func (d *paced) timing(t sim.Timing) sim.Timing {
+func (d *paced) timing(t metrics.Timing) metrics.Timing {
 	d.clock += t.Elapsed
 	more := d.longer(t.Elapsed) - t.Elapsed
 	t.Elapsed += more
 	t.Phases.Unsplit += more
 	d.server += t.Elapsed
-	t.Busy = sim.Busy{GPU: d.longer(t.Busy.GPU), H2D: d.longer(t.Busy.H2D), D2H: d.longer(t.Busy.D2H)}
+	t.Busy = metrics.Busy{GPU: d.longer(t.Busy.GPU), H2D: d.longer(t.Busy.H2D),
+		D2H: d.longer(t.Busy.D2H)}
 	t.SavesDone = d.longer(t.SavesDone)
 	return t
 }
 
 // Next implements sim.Repeater.
-func (d *paced) Next(s *sim.Step, w *sim.Work) (sim.Timing, bool) {
+func (d *paced) Next(s *sim.Step, w *sim.Work) (metrics.Timing, bool) {
 	step := *s
 	step.Start = d.at(s.Start)
 	t, ok := d.Device.Next(&step, w)

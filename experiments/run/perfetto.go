@@ -7,6 +7,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // chromeTrace writes steps as a trace for Perfetto and chrome://tracing:
@@ -67,13 +68,13 @@ func newChromeTrace(w io.Writer, next sim.Recorder, scatter bool, replicas int) 
 }
 
 // Request implements sim.Recorder.
-func (c *chromeTrace) Request(r *sim.RequestRecord) error { return c.next.Request(r) }
+func (c *chromeTrace) Request(r *metrics.Request) error { return c.next.Request(r) }
 
 // Gap implements sim.Recorder.
 func (c *chromeTrace) Gap(t des.Time) { c.next.Gap(t) }
 
 // Step implements sim.Recorder.
-func (c *chromeTrace) Step(r *sim.StepRecord) error {
+func (c *chromeTrace) Step(r *metrics.Step) error {
 	p := &r.Timing.Phases
 	c.replica = r.Replica
 	saved := &c.saved[r.Replica]

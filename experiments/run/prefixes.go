@@ -8,6 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/memory"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -119,7 +120,7 @@ func (s *prepared) uncached() []warn.Warning {
 
 // rebuiltIndex warns if sparse prefill spends more time on building indices than on attention: each
 // chunk builds an index over all tokens before it.
-func (s *prepared) rebuiltIndex(sum *sim.Summary) []warn.Warning {
+func (s *prepared) rebuiltIndex(sum *metrics.Summary) []warn.Warning {
 	spec := &s.point.System
 	index := sum.PhaseS["prefill_index"]
 	if spec.Prefill.Split != "chunked" || index <= sum.PhaseS["prefill_attention"] {

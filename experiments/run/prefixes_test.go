@@ -6,11 +6,12 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // halfInDRAM runs four prompts of 4,096 tokens one by one, of which DRAM has the first 2,048 each:
 // 256 MiB.
-func halfInDRAM(t *testing.T, sets ...string) sim.Summary {
+func halfInDRAM(t *testing.T, sets ...string) metrics.Summary {
 	t.Helper()
 	c := mustLoad(t, "", append([]string{"workload.trace=synthetic", "workload.requests=4",
 		"workload.prompt_lengths=fixed(4096)", "workload.output_lengths=fixed(2)",

@@ -8,6 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Recorded holds the selections of a run's decodes.
@@ -28,7 +29,7 @@ func (x *Simulator) Record(ctx context.Context, p config.Point) (*Recorded, erro
 		return nil, err
 	}
 	s.server.Device, s.server.Trace = device, &kv.Trace{}
-	if _, err := s.serve(ctx, Sink{}, func(*sim.Metrics) []warn.Warning { return nil }); err != nil {
+	if _, err := s.serve(ctx, Sink{}, func(*metrics.Run) []warn.Warning { return nil }); err != nil {
 		return nil, err
 	}
 	return &Recorded{s.server, s.server.Trace}, nil

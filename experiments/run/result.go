@@ -5,12 +5,12 @@ import (
 	"io"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Runner carries out one point. It returns soon after ctx is cancelled, with ctx's error. The grid
 // fills in the run's name and wall time. A summary with Interrupted set may come with an error.
-type Runner func(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error)
+type Runner func(ctx context.Context, p config.Point, sink Sink) (metrics.Summary, error)
 
 // Sink receives the outputs of a run while it runs.
 type Sink struct {
@@ -27,7 +27,7 @@ type Sink struct {
 // Watcher observes a run.
 type Watcher interface {
 	// Ended receives each request that was served or rejected.
-	Ended(*sim.RequestRecord)
+	Ended(*metrics.Request)
 	// Enough is called after each step and each request that ended; an error ends the run.
 	Enough() error
 }
@@ -35,12 +35,12 @@ type Watcher interface {
 // Result is one finished point.
 type Result struct {
 	Point   config.Point
-	Summary sim.Summary
+	Summary metrics.Summary
 }
 
 // Summaries returns the summaries of the results, in order.
-func Summaries(results []Result) []sim.Summary {
-	out := make([]sim.Summary, len(results))
+func Summaries(results []Result) []metrics.Summary {
+	out := make([]metrics.Summary, len(results))
 	for i, r := range results {
 		out[i] = r.Summary
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/internal/files"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Files of a run.
@@ -109,7 +109,7 @@ func (f *RunFiles) sink() Sink {
 }
 
 // commit adds the configuration and the summary, closes the files and seals the folder.
-func (f *RunFiles) commit(sum *sim.Summary) error {
+func (f *RunFiles) commit(sum *metrics.Summary) error {
 	if f == nil {
 		return nil
 	}

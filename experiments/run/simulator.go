@@ -15,6 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/score"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -46,7 +47,7 @@ type libraryKey struct {
 func NewSimulator() *Simulator { return &Simulator{libraries: map[libraryKey]*dsa.Library{}} }
 
 // Run carries out one point. It is a Runner.
-func (x *Simulator) Run(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
+func (x *Simulator) Run(ctx context.Context, p config.Point, sink Sink) (metrics.Summary, error) {
 	return x.RunOn(ctx, p, sink, func(d sim.Device) sim.Device {
 		if sink.StepTime > 0 {
 			return &paced{Device: d.(*hw.Device), factor: sink.StepTime}
@@ -57,10 +58,10 @@ func (x *Simulator) Run(ctx context.Context, p config.Point, sink Sink) (sim.Sum
 
 // RunOn carries out one point on the device that wrap returns for the modelled device.
 func (x *Simulator) RunOn(ctx context.Context, p config.Point, sink Sink,
-	wrap func(sim.Device) sim.Device) (sim.Summary, error) {
+	wrap func(sim.Device) sim.Device) (metrics.Summary, error) {
 	s, err := x.prepare(&p)
 	if err != nil {
-		return sim.Summary{}, err
+		return metrics.Summary{}, err
 	}
 	defer s.close()
 	var device *hw.Device // the last one made: all share their notes
@@ -75,7 +76,7 @@ func (x *Simulator) RunOn(ctx context.Context, p config.Point, sink Sink,
 		}
 		return wrap(device), nil
 	}
-	return s.serve(ctx, sink, func(m *sim.Metrics) []warn.Warning {
+	return s.serve(ctx, sink, func(m *metrics.Run) []warn.Warning {
 		return slices.Concat(device.ExtrapolationNotes(m.Extrapolated()), s.crossovers(),
 			hw.Doubts(p.GPU, p.System.Engine))
 	})
@@ -213,21 +214,21 @@ func (s *prepared) replay(path string) (err error) {
 
 // serve runs the workload on the server's device and writes the outputs that the sink wants. notes
 // returns warnings of the device.
-func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics) []warn.Warning) (
-	sum sim.Summary, err error) {
+func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*metrics.Run) []warn.Warning) (
+	sum metrics.Summary, err error) {
 	iteration, err := hw.ReferenceIteration(s.gpu, &s.model)
 	if err != nil {
-		return sim.Summary{}, err
+		return metrics.Summary{}, err
 	}
 	slo := &s.point.SLO
 	bounds := slo.Bounds(iteration.Seconds())
 	if len(bounds) > 0 {
-		s.server.Good = func(r *sim.RequestRecord) bool { return config.Good(bounds, r) }
+		s.server.Good = func(r *metrics.Request) bool { return config.Good(bounds, r) }
 		s.server.LongWait = longWait(bounds)
 	}
 	serve, err := s.runner()
 	if err != nil {
-		return sim.Summary{}, err
+		return metrics.Summary{}, err
 	}
 	rec := NewOutputs(sink, &s.point.System, s.server.RecallProxy, s.point.Fleet.On())
 	var recorder sim.Recorder = rec
@@ -241,11 +242,11 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics
 		}()
 		recorder = trace
 	}
-	metrics, runErr := serve(ctx, s.stream, recorder)
-	if metrics == nil {
-		return sim.Summary{}, runErr
+	figures, runErr := serve(ctx, s.stream, recorder)
+	if figures == nil {
+		return metrics.Summary{}, runErr
 	}
-	sum = metrics.Summary()
+	sum = figures.Summary()
 	if sum.RecallProxy != nil {
 		sum.RecallProxy.Accuracy = AccuracyProxy(sum.RecallProxy.Missed2)
 		sum.Warnings = append(sum.Warnings, warn.New(warn.AccuracyProxy, "accuracy_proxy stands in for "+
@@ -253,7 +254,7 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics
 			"scored"))
 	}
 	if ended := sum.Completed + sum.Rejected; slo.Rule == config.SLORequests && ended > 0 {
-		share := metrics.GoodShare()
+		share := figures.GoodShare()
 		if len(bounds) == 0 {
 			share = sum.ServedShare
 		}
@@ -267,7 +268,7 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics
 			"the service level has no bound: only "+
 				"rejected requests can miss it"))
 	}
-	sum.Warnings = append(sum.Warnings, notes(metrics)...)
+	sum.Warnings = append(sum.Warnings, notes(figures)...)
 	sum.Warnings = append(sum.Warnings, s.stream.Warnings()...)
 	if s.model.Note != "" {
 		sum.Warnings = append(sum.Warnings, warn.New(warn.ModelNote, "%s: %s", s.model.Name,
@@ -297,7 +298,7 @@ func longWait(bounds []config.Bound) (limit float64) {
 }
 
 // serving runs a workload to its end: Server.Run or Fleet.Run.
-type serving func(context.Context, sim.Workload, sim.Recorder) (*sim.Metrics, error)
+type serving func(context.Context, sim.Workload, sim.Recorder) (*metrics.Run, error)
 
 // runner returns the server or fleet that serves the workload.
 func (s *prepared) runner() (serving, error) {
@@ -322,7 +323,7 @@ func (s *prepared) runner() (serving, error) {
 }
 
 // endedEarly marks the summary of a run that an interrupt or an error ended.
-func endedEarly(ctx context.Context, sum *sim.Summary, err error) {
+func endedEarly(ctx context.Context, sum *metrics.Summary, err error) {
 	sum.Interrupted = err.Error()
 	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
 		sum.Interrupted = "interrupted"

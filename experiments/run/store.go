@@ -18,7 +18,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/internal/files"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Files of a store besides the runs.
@@ -160,7 +160,7 @@ func (s *Store) Find(p *config.Point) (dir, note string, err error) {
 }
 
 // read returns the summary of a run after it has checked all its files.
-func (s *Store) read(hash, name string) (sum sim.Summary, kept bool, note string, err error) {
+func (s *Store) read(hash, name string) (sum metrics.Summary, kept bool, note string, err error) {
 	s.mu.Lock()
 	forgotten := s.forgotten[hash]
 	s.mu.Unlock()
@@ -200,7 +200,7 @@ func (s *Store) read(hash, name string) (sum sim.Summary, kept bool, note string
 
 // whole reads all files of a run, which verifies their checksums in the archive, and returns its
 // summary.
-func whole(archive fs.FS, hash string) (sum sim.Summary, err error) {
+func whole(archive fs.FS, hash string) (sum metrics.Summary, err error) {
 	entries, err := fs.ReadDir(archive, hash)
 	if err != nil {
 		return sum, err
@@ -232,7 +232,7 @@ func drain(archive fs.FS, name string) error {
 }
 
 // load returns the summary of a finished run.
-func (s *Store) load(p *config.Point) (sum sim.Summary, kept bool, note string, err error) {
+func (s *Store) load(p *config.Point) (sum metrics.Summary, kept bool, note string, err error) {
 	hash, err := s.Hash(p)
 	if err != nil {
 		return sum, false, "", err
@@ -241,7 +241,7 @@ func (s *Store) load(p *config.Point) (sum sim.Summary, kept bool, note string, 
 }
 
 // ReadSummary reads the summary of a run at a path from Find.
-func ReadSummary(dir string) (sum sim.Summary, err error) {
+func ReadSummary(dir string) (sum metrics.Summary, err error) {
 	return sum, files.ReadJSON(filepath.Join(dir, SummaryFile), &sum)
 }
 

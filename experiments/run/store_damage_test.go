@@ -12,7 +12,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // A damaged run is made again, be it packed or not, and what is made is what there was.
@@ -119,7 +119,7 @@ func TestFullDiskKeepsWhatIsFinished(t *testing.T) {
 	full := &os.PathError{Op: "write", Path: "out/runs/x/requests.csv", Err: syscall.ENOSPC}
 	var n atomic.Int32
 	results, _, _, err := runSweep(t, "out", s, 1,
-		func(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
+		func(ctx context.Context, p config.Point, sink Sink) (metrics.Summary, error) {
 			sum, err := pretend(ctx, p, sink)
 			if n.Add(1) > 4 {
 				err = full

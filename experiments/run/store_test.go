@@ -16,7 +16,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/internal/files"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 const smallSweep = `seed = [1, 2]
@@ -40,7 +40,7 @@ func runSweep(t *testing.T, dir string, s *config.Sweep, workers int, run Runner
 	}
 	defer f.Close()
 	var n atomic.Int32
-	counted := func(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
+	counted := func(ctx context.Context, p config.Point, sink Sink) (metrics.Summary, error) {
 		n.Add(1)
 		return run(ctx, p, sink)
 	}
@@ -56,7 +56,7 @@ func runSweep(t *testing.T, dir string, s *config.Sweep, workers int, run Runner
 
 func TestSweepSameBytesForAnyWorkers(t *testing.T) {
 	s := mustSweep(t, testkit.Write(t, "s.toml", smallSweep))
-	late := func(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
+	late := func(ctx context.Context, p config.Point, sink Sink) (metrics.Summary, error) {
 		steps := uint64(p.System.Offload.WorkingSetSteps)
 		time.Sleep(time.Duration(p.Seed*steps*uint64(p.Workload.Rate*10)%5) *
 			time.Millisecond)
@@ -89,10 +89,10 @@ func TestSweepRunsOnlyWhatIsMissing(t *testing.T) {
 	boom := errors.New("boom")
 	var n atomic.Int32
 	results, _, _, err := runSweep(t, "out", s, 1,
-		func(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
+		func(ctx context.Context, p config.Point, sink Sink) (metrics.Summary, error) {
 			if n.Add(1) > 5 {
 				fmt.Fprintln(sink.Requests, "half a file")
-				return sim.Summary{}, boom
+				return metrics.Summary{}, boom
 			}
 			return pretend(ctx, p, sink)
 		})
@@ -203,7 +203,7 @@ func TestPack(t *testing.T) {
 	do := func(s *Store) (ran int) {
 		t.Helper()
 		results, notes, err := s.Do(t.Context(), Grid{Workers: 1, Run: func(ctx context.Context,
-			p config.Point, sink Sink) (sim.Summary, error) {
+			p config.Point, sink Sink) (metrics.Summary, error) {
 			ran++
 			return pretend(ctx, p, sink)
 		}}, points)

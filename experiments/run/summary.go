@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/warn"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Marshal writes a summary, or several, as indented JSON.
@@ -21,7 +21,7 @@ func Marshal(sums any) ([]byte, error) {
 var useNames = []string{"hbm", "hbm_kv", "dram", "gpu", "h2d", "d2h"}
 
 // tabulate returns a table of summaries, one row per run.
-func tabulate(sums []sim.Summary) *Table {
+func tabulate(sums []metrics.Summary) *Table {
 	phases := map[string]bool{}
 	for _, s := range sums {
 		for name := range s.PhaseS {
@@ -30,18 +30,18 @@ func tabulate(sums []sim.Summary) *Table {
 	}
 	phaseNames := slices.Sorted(maps.Keys(phases))
 	progressive := slices.ContainsFunc(sums,
-		func(s sim.Summary) bool { return s.ProgressiveStats != nil })
-	windows := slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Window != nil })
+		func(s metrics.Summary) bool { return s.ProgressiveStats != nil })
+	windows := slices.ContainsFunc(sums, func(s metrics.Summary) bool { return s.Window != nil })
 
-	prefixes := slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.PrefixCache != nil })
-	fleets := slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Replicas > 0 })
-	closed := slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Concurrency > 0 })
+	prefixes := slices.ContainsFunc(sums, func(s metrics.Summary) bool { return s.PrefixCache != nil })
+	fleets := slices.ContainsFunc(sums, func(s metrics.Summary) bool { return s.Replicas > 0 })
+	closed := slices.ContainsFunc(sums, func(s metrics.Summary) bool { return s.Concurrency > 0 })
 
 	header := strings.Split(
 		"name,system,model,gpu,seed,rate,requests,completed,rejected,served_share,preempted,"+
 			"recomputed_tokens,recomputed_share,simulated_s,steps", ",")
 	for _, stat := range []string{"ttft", "tbt", "tpot", "e2e", "queue_delay"} {
-		for _, q := range sim.StatNames {
+		for _, q := range metrics.StatNames {
 			header = append(header, stat+"_"+q+"_s")
 		}
 	}
@@ -77,14 +77,14 @@ func tabulate(sums []sim.Summary) *Table {
 		row := []any{s.Name, s.System, s.Model, s.GPU, s.Seed, s.Rate, s.Requests, s.Completed,
 			s.Rejected, 1 - s.RejectedShare(),
 			s.Preempted, s.RecomputedTokens, s.RecomputedShare, s.SimulatedS, s.Steps}
-		for _, stat := range []sim.Stats{s.TTFT, s.TBT, s.TPOT, s.E2E, s.QueueDelay} {
-			for _, name := range sim.StatNames {
+		for _, stat := range []metrics.Stats{s.TTFT, s.TBT, s.TPOT, s.E2E, s.QueueDelay} {
+			for _, name := range metrics.StatNames {
 				row = append(row, stat.Of(name))
 			}
 		}
 		row = append(row, s.RequestThroughput, s.RequestGoodput, s.PromptTokS, s.ThroughputTokS,
 			s.TotalTokS, s.BatchMean, s.BlocksLoadedPerStep, s.HitRatio, s.H2DBytes, s.D2HBytes)
-		for _, u := range []*sim.Use{s.HBMUse, s.HBMKVUse, s.DRAMUse, s.GPUUse, s.H2DUse, s.D2HUse} {
+		for _, u := range []*metrics.Use{s.HBMUse, s.HBMKVUse, s.DRAMUse, s.GPUUse, s.H2DUse, s.D2HUse} {
 			if u == nil {
 				row = append(row, "", "")
 				continue

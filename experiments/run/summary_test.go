@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/internal/warn"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // columnOf is a column of the table of these summaries; nil where there is none of that name.
-func columnOf(t *testing.T, name string, sums ...sim.Summary) []string {
+func columnOf(t *testing.T, name string, sums ...metrics.Summary) []string {
 	t.Helper()
 	rows, err := csv.NewReader(bytes.NewReader(tabulate(sums).Bytes())).ReadAll()
 	if err != nil {
@@ -32,18 +32,18 @@ func columnOf(t *testing.T, name string, sums ...sim.Summary) []string {
 
 // Of a run that ended early it is not known whether it keeps the service level.
 func TestTableOfInterruptedRuns(t *testing.T) {
-	early := sim.Summary{Interrupted: "interrupted"}
-	if text, err := Marshal([]sim.Summary{early}); err != nil ||
+	early := metrics.Summary{Interrupted: "interrupted"}
+	if text, err := Marshal([]metrics.Summary{early}); err != nil ||
 		bytes.Contains(text, []byte("slo_met")) {
 		t.Errorf("%s, %v", text, err)
 	}
-	var before sim.Summary // files of earlier versions have false
+	var before metrics.Summary // files of earlier versions have false
 	if err := json.Unmarshal([]byte(`{"slo_met": false, "interrupted": "interrupted"}`),
 		&before); err != nil {
 		t.Fatal(err)
 	}
-	got := columnOf(t, "slo_met", sim.Summary{SLOMet: new(true)}, early, before,
-		sim.Summary{SLOMet: new(false)})
+	got := columnOf(t, "slo_met", metrics.Summary{SLOMet: new(true)}, early, before,
+		metrics.Summary{SLOMet: new(false)})
 	if want := []string{"true", "", "", "false"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -51,7 +51,7 @@ func TestTableOfInterruptedRuns(t *testing.T) {
 
 // The table has the share of prompts in the prefix cache where a run has one.
 func TestTableOfPrefixHits(t *testing.T) {
-	off, on := sim.Summary{}, sim.Summary{PrefixCache: &sim.PrefixStats{HitShare: 0.625}}
+	off, on := metrics.Summary{}, metrics.Summary{PrefixCache: &metrics.PrefixStats{HitShare: 0.625}}
 	if got := columnOf(t, "prefix_hit_share", off, on); !slices.Equal(got, []string{"", "0.625"}) {
 		t.Errorf("%q", got)
 	}
@@ -63,10 +63,11 @@ func TestTableOfPrefixHits(t *testing.T) {
 // Each column has its own figure: no two of this run are equal.
 func TestTableHasEachFigureInItsColumn(t *testing.T) {
 	goodput, share := 11.0, 0.12
-	stats := func(from float64) sim.Stats {
-		return sim.Stats{Mean: from, P50: from + 1, P90: from + 2, P95: from + 3, P99: from + 4}
+	stats := func(from float64) metrics.Stats {
+		return metrics.Stats{Mean: from, P50: from + 1, P90: from + 2, P95: from + 3, P99: from + 4}
 	}
-	sum := sim.Summary{Name: "run", System: "a", Model: "m", GPU: "g", Seed: 1, Rate: 2, Requests: 34,
+	sum := metrics.Summary{Name: "run", System: "a", Model: "m", GPU: "g", Seed: 1, Rate: 2,
+		Requests:  34,
 		Completed: 24, Rejected: 8, Preempted: 7, SimulatedS: 90, Steps: 80,
 		TTFT: stats(100), TBT: stats(200), TPOT: stats(300), E2E: stats(400), QueueDelay: stats(500),
 		RequestThroughput: 13, RequestGoodput: &goodput, PromptTokS: 14, ThroughputTokS: 15,
@@ -74,8 +75,8 @@ func TestTableHasEachFigureInItsColumn(t *testing.T) {
 		D2HBytes: 20, PhaseS: map[string]float64{"linears": 21, "host": 22}, GoodShare: &share,
 		SLOMet: new(false), SLOMissed: []string{"tbt", "ttft"},
 		Warnings: []warn.Warning{{Text: "w"}, {Text: "x"}},
-		Uses: sim.Uses{HBMUse: &sim.Use{Mean: 0.5, Peak: 0.75},
-			D2HUse: &sim.Use{Mean: 0.25, Peak: 1}}}
+		Uses: metrics.Uses{HBMUse: &metrics.Use{Mean: 0.5, Peak: 0.75},
+			D2HUse: &metrics.Use{Mean: 0.25, Peak: 1}}}
 	want := map[string]string{"name": "run", "system": "a", "model": "m", "gpu": "g", "seed": "1",
 		"rate": "2", "requests": "34", "completed": "24", "rejected": "8", "served_share": "0.75",
 		"preempted": "7", "simulated_s": "90", "steps": "80", "request_throughput": "13",

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/testkit"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // goldenScenarios are short runs that together use every large part of the model.
@@ -97,7 +97,7 @@ type goldenResults struct {
 
 // goldenResult has every digit of a run's key figures, and a digest of its tables.
 type goldenResult struct {
-	TTFT, TBT, E2E   sim.Stats
+	TTFT, TBT, E2E   metrics.Stats
 	Throughput       float64
 	Steps, Preempted int64
 	Loaded, Hits     float64

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/hw"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // rowsOf reads a CSV, a map of columns a row; what is no number is NaN.
@@ -60,7 +60,7 @@ func TestFiguresAreARecount(t *testing.T) {
 			if cut != nil {
 				t.Fatalf("%v: no window", cut)
 			}
-			w = &sim.Window{ToS: math.Inf(1)}
+			w = &metrics.Window{ToS: math.Inf(1)}
 		}
 		var ttft, e2e, n, prompts, tokens, kv, gpu, h2d, loaded, last float64
 		for _, r := range rowsOf(t, requests.Bytes()) {
@@ -117,7 +117,7 @@ func TestFiguresAreARecount(t *testing.T) {
 		if most := gpuOf.Link.H2D.SI() * h2d; cut == nil && loaded > most*(1+1e-9) {
 			t.Errorf("law 6: %g bytes loaded, the link was busy for %g", loaded, most)
 		}
-		for name, u := range map[string]*sim.Use{"HBM": sum.HBMUse, "DRAM": sum.DRAMUse,
+		for name, u := range map[string]*metrics.Use{"HBM": sum.HBMUse, "DRAM": sum.DRAMUse,
 			"GPU": sum.GPUUse, "H2D": sum.H2DUse, "D2H": sum.D2HUse} {
 			if u.Mean <= 0 || u.Mean > u.Peak || u.Peak > 1 {
 				t.Errorf("%v: use of %s %+v", cut, name, *u)

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Comparison is one figure of a run, live and simulated. Error is relative, simulated over live
@@ -51,23 +51,23 @@ func measured(run, metric string, e float64) Comparison {
 }
 
 // compareSummaries compares the user-visible figures of a run.
-func compareSummaries(run string, live, simulated *sim.Summary) []Comparison {
+func compareSummaries(run string, live, simulated *metrics.Summary) []Comparison {
 	var out []Comparison
 	for _, m := range []struct {
 		name string
-		of   func(*sim.Summary) float64
+		of   func(*metrics.Summary) float64
 	}{
-		{"ttft_mean_s", func(s *sim.Summary) float64 { return s.TTFT.Mean }},
-		{"ttft_p50_s", func(s *sim.Summary) float64 { return s.TTFT.P50 }},
-		{"ttft_p99_s", func(s *sim.Summary) float64 { return s.TTFT.P99 }},
-		{"tbt_mean_s", func(s *sim.Summary) float64 { return s.TBT.Mean }},
-		{"tbt_p50_s", func(s *sim.Summary) float64 { return s.TBT.P50 }},
-		{"tbt_p99_s", func(s *sim.Summary) float64 { return s.TBT.P99 }},
-		{"throughput_tok_s", func(s *sim.Summary) float64 { return s.ThroughputTokS }},
-		{"queue_delay_mean_s", func(s *sim.Summary) float64 { return s.QueueDelay.Mean }},
-		{"blocks_loaded_per_step", func(s *sim.Summary) float64 { return s.BlocksLoadedPerStep }},
-		{"hit_ratio", func(s *sim.Summary) float64 { return s.HitRatio }},
-		{"steps", func(s *sim.Summary) float64 { return float64(s.Steps) }},
+		{"ttft_mean_s", func(s *metrics.Summary) float64 { return s.TTFT.Mean }},
+		{"ttft_p50_s", func(s *metrics.Summary) float64 { return s.TTFT.P50 }},
+		{"ttft_p99_s", func(s *metrics.Summary) float64 { return s.TTFT.P99 }},
+		{"tbt_mean_s", func(s *metrics.Summary) float64 { return s.TBT.Mean }},
+		{"tbt_p50_s", func(s *metrics.Summary) float64 { return s.TBT.P50 }},
+		{"tbt_p99_s", func(s *metrics.Summary) float64 { return s.TBT.P99 }},
+		{"throughput_tok_s", func(s *metrics.Summary) float64 { return s.ThroughputTokS }},
+		{"queue_delay_mean_s", func(s *metrics.Summary) float64 { return s.QueueDelay.Mean }},
+		{"blocks_loaded_per_step", func(s *metrics.Summary) float64 { return s.BlocksLoadedPerStep }},
+		{"hit_ratio", func(s *metrics.Summary) float64 { return s.HitRatio }},
+		{"steps", func(s *metrics.Summary) float64 { return float64(s.Steps) }},
 	} {
 		out = append(out, compare(run, m.name, m.of(live), m.of(simulated)))
 	}
@@ -98,7 +98,7 @@ type ValidatedRun struct {
 	Trace              string // that it served; empty of lengths without a file
 	Rate               float64
 	Seed               uint64
-	Live, Simulated    sim.Summary
+	Live, Simulated    metrics.Summary
 	Comparisons        []Comparison
 	// Saturated is set if requests arrived faster than the live run served them (saturated).
 	Saturated bool
@@ -153,10 +153,10 @@ const tie = 0.01
 func Swaps(runs []ValidatedRun) (swaps []Swap, pairs int) {
 	for _, m := range []struct {
 		name string
-		cost func(*sim.Summary) float64 // lower is better
+		cost func(*metrics.Summary) float64 // lower is better
 	}{
-		{"ttft_mean_s", func(s *sim.Summary) float64 { return s.TTFT.Mean }},
-		{"throughput_tok_s", func(s *sim.Summary) float64 { return 1 / s.ThroughputTokS }},
+		{"ttft_mean_s", func(s *metrics.Summary) float64 { return s.TTFT.Mean }},
+		{"throughput_tok_s", func(s *metrics.Summary) float64 { return 1 / s.ThroughputTokS }},
 	} {
 		for i := range runs {
 			for j := range runs {

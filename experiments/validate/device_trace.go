@@ -12,6 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
@@ -27,8 +28,8 @@ type storedStep struct {
 	DRAM     int64    `json:"dram"`
 	Block    int64    `json:"block,omitempty"` // bytes of a block
 	// Phases is empty for a step that the device did not split.
-	Phases *sim.Phases  `json:"phases,omitempty"`
-	Works  []storedWork `json:"works"`
+	Phases *metrics.Phases `json:"phases,omitempty"`
+	Works  []storedWork    `json:"works"`
 	// Layers has one row per layer: layer, index in Works, scored (0 or 1), moved (0, 1, or with
 	// landing 3), loads, saves. Old runs have up to three more numbers, which are not read. Loads of
 	// roundLoads stand for the sum over the rounds of the work.
@@ -86,7 +87,7 @@ func marshalCalls(steps []live.RecordedStep) ([]byte, error) {
 			Index: s.Step.Index, Start: s.Step.Start, Elapsed: s.Timing.Elapsed, Requests: s.Step.Requests,
 			Sampled: s.Step.Sampled, DRAM: s.Step.DRAMBytes,
 		}
-		if s.Timing.Phases != (sim.Phases{Unsplit: s.Timing.Elapsed}) {
+		if s.Timing.Phases != (metrics.Phases{Unsplit: s.Timing.Elapsed}) {
 			line.Phases = &s.Timing.Phases
 		}
 		for j := range s.Works {
@@ -141,7 +142,7 @@ func unmarshalCalls(text []byte) ([]live.RecordedStep, error) {
 		s := live.RecordedStep{
 			Step: sim.Step{Index: line.Index, Start: line.Start, Requests: line.Requests,
 				Sampled: line.Sampled, DRAMBytes: line.DRAM},
-			Timing: sim.Timing{Elapsed: line.Elapsed, Phases: sim.Phases{Unsplit: line.Elapsed}},
+			Timing: metrics.Timing{Elapsed: line.Elapsed, Phases: metrics.Phases{Unsplit: line.Elapsed}},
 		}
 		if line.Phases != nil {
 			s.Timing.Phases = *line.Phases

@@ -12,6 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // A model that prices the steps which it has itself carried out, later and from
@@ -62,7 +63,7 @@ func TestShadowPricesTheSameSteps(t *testing.T) {
 		if len(times) < 100 {
 			t.Fatalf("%s: only %d steps", p.Name, len(times))
 		}
-		stalls := sim.Phases{}
+		stalls := metrics.Phases{}
 		for i := range times {
 			for j := range steps[i].Layers {
 				got, want := &steps[i].Layers[j], &shadow.Steps[i].Layers[j]

@@ -9,8 +9,8 @@ import (
 	"github.com/sparseserve/sparseserve/calibrate"
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/hw"
-	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Live runs whose steps take what a host of known figures takes give these figures.
@@ -77,7 +77,7 @@ func TestFitHostFindsTheHost(t *testing.T) {
 		}
 	}
 	for i := range runs[0].Steps {
-		runs[0].Steps[i].Timing.Phases = sim.Phases{Unsplit: 1}
+		runs[0].Steps[i].Timing.Phases = metrics.Phases{Unsplit: 1}
 	}
 	if _, err := calibrate.FitHost(p, runs[:1], "a test"); err == nil {
 		t.Error("a host of steps that were not split")

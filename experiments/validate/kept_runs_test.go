@@ -15,7 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/files"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // keptTable reads the live figures of the committed validate.csv, by run and metric.
@@ -102,7 +102,7 @@ func TestKeptRuns(t *testing.T) {
 }
 
 // keptSteps prices the steps of a kept live run.
-func keptSteps(dir string) (steps []step, live sim.Summary, err error) {
+func keptSteps(dir string) (steps []step, live metrics.Summary, err error) {
 	p, err := config.LoadPoint(filepath.Join(dir, run.ConfigFile))
 	if err != nil {
 		return nil, live, err

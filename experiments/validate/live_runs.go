@@ -11,7 +11,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // liveRuns makes the missing live runs and returns the folders of all.
@@ -48,7 +48,8 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 		}
 		return errors.Join(writeGzip(filepath.Join(dir, callsFile), text), compress(dir))
 	}
-	simulate := func(ctx context.Context, p config.Point, sink run.Sink) (sum sim.Summary, err error) {
+	simulate := func(ctx context.Context, p config.Point, sink run.Sink) (sum metrics.Summary,
+		err error) {
 		sum, steps, err = v.Live.Shadowed(ctx, p, sink)
 		return sum, err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/traces/records"
 )
 
@@ -55,7 +55,7 @@ type ReplayReport struct {
 	Cold     string          `json:"cold,omitempty"`   // what a cache that was empty at first does
 
 	Config      *config.Config     `json:"-"` // with the record as its workload
-	Summary     sim.Summary        `json:"-"` // of the whole simulation, skipped requests included
+	Summary     metrics.Summary    `json:"-"` // of the whole simulation, skipped requests included
 	Stages      []LoadStage        `json:"-"` // of the compared requests; one of a steady load
 	Requests    []Replayed         `json:"-"` // that are compared, in order of arrival
 	Comparisons []RecordComparison `json:"-"`

@@ -12,6 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/traces/records"
 )
 
@@ -19,8 +20,8 @@ import (
 func TestReplayFails(t *testing.T) {
 	one := records.Request{Prompt: 10, Output: 5, TTFT: 1, E2E: 2}
 	long := records.Request{Prompt: 2000, Output: 5, TTFT: 1, E2E: 2}
-	broken := func(context.Context, config.Point, run.Sink) (sim.Summary, error) {
-		return sim.Summary{}, errors.New("boom")
+	broken := func(context.Context, config.Point, run.Sink) (metrics.Summary, error) {
+		return metrics.Summary{}, errors.New("boom")
 	}
 	for want, r := range map[string]*Replay{
 		config.ServerPreset + "-trace-s1: boom": replayOf(t,

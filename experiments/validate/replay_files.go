@@ -10,7 +10,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/files"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Files that only the result folder of a Replay has.
@@ -30,7 +30,7 @@ type replayFile struct {
 // ReadReplay reads the report of a result folder, without the configuration and single requests.
 func ReadReplay(dir string) (*ReplayReport, error) {
 	rest := replayFile{ReplayReport: &ReplayReport{}}
-	var runs []sim.Summary
+	var runs []metrics.Summary
 	for _, f := range []struct {
 		name string
 		into any
@@ -71,7 +71,8 @@ func (r *ReplayReport) write(folder *run.Folder, requests []byte) error {
 	for _, f := range []struct {
 		name string
 		of   any
-	}{{run.SummaryFile, []sim.Summary{r.Summary}}, {compareJSON, r.Comparisons}, {replayJSON, rest}} {
+	}{{run.SummaryFile, []metrics.Summary{r.Summary}}, {compareJSON, r.Comparisons}, {replayJSON,
+		rest}} {
 		text, err := run.Marshal(f.of)
 		if err != nil {
 			return err

@@ -7,8 +7,8 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/prefix"
 	"github.com/sparseserve/sparseserve/traces/records"
 )
@@ -36,7 +36,8 @@ func TestTheNearerSimulationIsTaken(t *testing.T) {
 			record = append(record, records.Request{At: des.Time(i) * des.Second, Prompt: 500, Output: 11,
 				TTFT: c.ttft, E2E: c.ttft + 0.1})
 		}
-		r := replayOf(t, func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+		r := replayOf(t, func(ctx context.Context, p config.Point, sink run.Sink) (metrics.Summary,
+			error) {
 			ttft := 0.06 - 0.03*p.Workload.PrefixHit
 			return fixed(ttft, ttft+0.1)(ctx, p, sink)
 		}, record...)

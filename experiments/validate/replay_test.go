@@ -16,6 +16,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/traces"
 	"github.com/sparseserve/sparseserve/traces/records"
 )
@@ -126,26 +127,26 @@ func TestLoadServerErrors(t *testing.T) {
 // fixed is a server that answers each request in a time of its own, so that
 // figures can be computed by hand; it refuses prompts of more than 1,000 tokens.
 func fixed(ttft, e2e float64) run.Runner {
-	return func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+	return func(ctx context.Context, p config.Point, sink run.Sink) (metrics.Summary, error) {
 		stream, err := traces.Open(p.Workload, p.Seed)
 		if err != nil {
-			return sim.Summary{}, err
+			return metrics.Summary{}, err
 		}
 		f := run.NewOutputs(sink, &sim.Spec{}, false, false)
 		for id := 1; ; id++ {
 			a, ok, err := stream.Next()
 			if !ok || err != nil {
-				return sim.Summary{Completed: id - 1}, err
+				return metrics.Summary{Completed: id - 1}, err
 			}
-			r := sim.RequestRecord{ID: id, Prompt: a.Prompt, Output: a.Output, Arrival: a.At,
+			r := metrics.Request{ID: id, Prompt: a.Prompt, Output: a.Output, Arrival: a.At,
 				Scheduled:  a.At,
 				FirstToken: a.At + des.FromSeconds(ttft), LastToken: a.At + des.FromSeconds(e2e)}
 			if a.Prompt > 1000 {
-				r = sim.RequestRecord{ID: r.ID, Prompt: a.Prompt, Output: a.Output, Arrival: a.At,
+				r = metrics.Request{ID: r.ID, Prompt: a.Prompt, Output: a.Output, Arrival: a.At,
 					Rejected: "too long"}
 			}
 			if err := f.Request(&r); err != nil {
-				return sim.Summary{}, err
+				return metrics.Summary{}, err
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/files"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Files of a validation's result folder.
@@ -113,7 +113,7 @@ func (v *validationRun) read(dir string) (r ValidatedRun, err error) {
 		Seed: v.Seed, LiveFolder: v.Live, Trace: v.Trace}
 	for _, side := range []struct {
 		folder string
-		into   *sim.Summary
+		into   *metrics.Summary
 	}{{v.Live, &r.Live}, {v.Simulated, &r.Simulated}} {
 		from := filepath.Join(dir, filepath.FromSlash(side.folder))
 		*side.into, err = run.ReadSummary(from)

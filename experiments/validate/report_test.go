@@ -12,6 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // modelled makes live runs on a modelled card.
@@ -20,7 +21,7 @@ type modelled struct{ *run.Simulator }
 func (modelled) Device() (string, error) { return "a model", nil }
 func (modelled) Options() string         { return "" }
 
-func (m modelled) Shadowed(ctx context.Context, p config.Point, sink run.Sink) (sum sim.Summary,
+func (m modelled) Shadowed(ctx context.Context, p config.Point, sink run.Sink) (sum metrics.Summary,
 	steps []live.RecordedStep, err error) {
 	var shadow live.CallRecorder
 	sum, err = m.RunOn(ctx, p, sink, func(d sim.Device) sim.Device {
@@ -159,17 +160,18 @@ func TestGoalsAndOrder(t *testing.T) {
 	if none.Error == nil || *none.Error != 0 || some.Error != nil {
 		t.Errorf("of nothing: %v, %v", none.Error, some.Error)
 	}
-	if s := (sim.Summary{Warnings: []warn.Warning{{Kind: warn.UnstableQueue}}}); !saturated(&s, nil,
+	if s := (metrics.Summary{Warnings: []warn.Warning{{Kind: warn.UnstableQueue}}}); !saturated(&s,
+		nil,
 		&config.SLO{DelayS: 2}) {
 		t.Error("an unstable queue is below saturation")
 	}
-	if s := (sim.Summary{QueueDelay: sim.Stats{Mean: 1}}); saturated(&s, nil,
+	if s := (metrics.Summary{QueueDelay: metrics.Stats{Mean: 1}}); saturated(&s, nil,
 		&config.SLO{DelayS: 2}) || !saturated(&s, nil, &config.SLO{DelayS: 0.5}) {
 		t.Error("the delay does not tell")
 	}
 	half := []servedRequest{{arrival: 0, last: 1}, {arrival: 0.5, last: 1.5}, {arrival: 2, last: 3},
 		{arrival: 1, last: 4}}
-	if s := (sim.Summary{}); saturated(&s, half, &config.SLO{DelayS: 2}) ||
+	if s := (metrics.Summary{}); saturated(&s, half, &config.SLO{DelayS: 2}) ||
 		!saturated(&s, half[1:], &config.SLO{DelayS: 2}) {
 		t.Error("requests that are not finished as the last one arrives do not tell")
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/internal/stats"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // servedRequest holds the times of a served request, in seconds of its run.
@@ -82,7 +82,7 @@ func parseServed(path string, text []byte) ([]servedRequest, error) {
 // followsFromRequests checks a summary's mean TTFT and number of requests against the table of
 // requests, and takes the TTFT percentiles from the table: summaries of live runs older than
 // package quantile use the nearest rank of a histogram.
-func followsFromRequests(dir string, sum *sim.Summary) error {
+func followsFromRequests(dir string, sum *metrics.Summary) error {
 	all, err := readServed(dir)
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func followsFromRequests(dir string, sum *sim.Summary) error {
 // growing, requests wait longer than the service level allows, or more than half of all requests
 // are unfinished when the last one arrives. The last rule covers short runs whose batch grows
 // instead of the queue.
-func saturated(s *sim.Summary, all []servedRequest, slo *config.SLO) bool {
+func saturated(s *metrics.Summary, all []servedRequest, slo *config.SLO) bool {
 	if s.QueueDelay.Mean > slo.DelayS || s.QueueGrows() {
 		return true
 	}

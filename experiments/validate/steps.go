@@ -12,8 +12,8 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/internal/stats"
-	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // phaseNames are the phases of a step, in the order of phaseTimes.
@@ -22,7 +22,7 @@ var phaseNames = []string{"linears", "prefill_attention", "prefill_index", "dens
 
 // phaseTimes returns the seconds of each phase. The host's remainder is negative if the GPU events
 // add up to more than the step.
-func phaseTimes(p *sim.Phases) (all []float64) {
+func phaseTimes(p *metrics.Phases) (all []float64) {
 	for _, t := range []des.Time{p.Linears, p.PrefillAttention, p.PrefillIndex, p.DenseAttention,
 		p.SparseAttention, p.Scoring, p.LoadStall, p.SaveStall, p.Head, p.Host} {
 		all = append(all, secondsOf(t))
@@ -79,7 +79,7 @@ func priced(p *config.Point, dir string) ([]step, error) {
 }
 
 // stepOf returns a recorded step with its modelled times.
-func stepOf(r *live.RecordedStep, model *sim.Timing) step {
+func stepOf(r *live.RecordedStep, model *metrics.Timing) step {
 	s := step{split: r.Timing.Phases.Unsplit == 0, live: secondsOf(r.Timing.Elapsed),
 		model: secondsOf(model.Elapsed), livePhases: phaseTimes(&r.Timing.Phases),
 		modelPhases: phaseTimes(&model.Phases)}

@@ -13,7 +13,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/files"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // LiveRunner makes live runs: a *Live.
@@ -22,7 +22,7 @@ type LiveRunner interface {
 	// Options describes the run options that are not in the configuration.
 	Options() string
 	// Shadowed carries out a point and returns the calls of each step to the device.
-	Shadowed(context.Context, config.Point, run.Sink) (sim.Summary, []live.RecordedStep, error)
+	Shadowed(context.Context, config.Point, run.Sink) (metrics.Summary, []live.RecordedStep, error)
 }
 
 // Validation runs the points of a sweep live, one at a time, simulates the same points, and
@@ -123,7 +123,7 @@ func (v *Validation) simulations(ctx context.Context) (places []string, err erro
 		return nil, err
 	}
 	v.Planned(requestsOf(missing))
-	simulate := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+	simulate := func(ctx context.Context, p config.Point, sink run.Sink) (metrics.Summary, error) {
 		sink.Steps = nil // only steps of live runs are compared
 		return v.Simulate(ctx, p, sink)
 	}

@@ -12,16 +12,16 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/bracket"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Both sides of a threshold, simulated by themselves, have the answers that it says.
 func TestThresholdsHoldOnBothSides(t *testing.T) {
 	path, alone := write(t, small), write(t, withoutSearch())
-	level := func(sums []sim.Summary) bool {
-		return !slices.ContainsFunc(sums, func(s sim.Summary) bool { return !*s.SLOMet })
+	level := func(sums []metrics.Summary) bool {
+		return !slices.ContainsFunc(sums, func(s metrics.Summary) bool { return !*s.SLOMet })
 	}
-	mean := func(sums []sim.Summary, of func(*sim.Summary) float64) float64 {
+	mean := func(sums []metrics.Summary, of func(*metrics.Summary) float64) float64 {
 		total := 0.0
 		for i := range sums {
 			total += of(&sums[i])
@@ -40,7 +40,7 @@ func TestThresholdsHoldOnBothSides(t *testing.T) {
 		}},
 		{"budget", []string{"slo.tbt_s=0.178"}, "budget=512..4096", func(v string, sets []string) bool {
 			sums := plain(t, alone, append(sets, "selection.budget_tokens="+v)...)
-			return mean(sums, func(s *sim.Summary) float64 { return s.TBT.P99 }) <= 0.178
+			return mean(sums, func(s *metrics.Summary) float64 { return s.TBT.P99 }) <= 0.178
 		}},
 		{"offload-link", []string{"system.kv_gib=0.8"}, "link=0.01..8", func(v string,
 			sets []string) bool {
@@ -102,9 +102,9 @@ func neighbours(t *testing.T, x *Crossing) {
 // holds up to 1,000 tokens.
 func TestThresholdIsAtItsBound(t *testing.T) {
 	e := newEvaluator(t)
-	e.Run = func(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) {
-		return sim.Summary{Requests: 8, Completed: 8, SLOMet: new(true),
-			TBT: sim.Stats{P99: float64(p.System.Selection.BudgetTokens) / 1e4}}, nil
+	e.Run = func(_ context.Context, p config.Point, _ run.Sink) (metrics.Summary, error) {
+		return metrics.Summary{Requests: 8, Completed: 8, SLOMet: new(true),
+			TBT: metrics.Stats{P99: float64(p.System.Selection.BudgetTokens) / 1e4}}, nil
 	}
 	metric, _ := MetricNamed("e2e_mean")
 	th, err := ThresholdNamed("budget")

@@ -10,7 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/warn"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // subject is a server of a variant of the configuration, over all seeds.
@@ -63,15 +63,16 @@ type Evaluator struct {
 	Finished func()
 
 	hashes *config.Hasher
-	values map[string]Value         // by metric and hash
-	sums   map[string][]sim.Summary // by hash
+	values map[string]Value             // by metric and hash
+	sums   map[string][]metrics.Summary // by hash
 	notes  []string
 }
 
 // subjects lists the servers of the one variant of a sweep.
 func (e *Evaluator) subjects(s *config.Sweep, search bool) ([]subject, error) {
 	if e.hashes == nil {
-		e.hashes, e.values, e.sums = config.NewHasher(), map[string]Value{}, map[string][]sim.Summary{}
+		e.hashes, e.values, e.sums = config.NewHasher(), map[string]Value{},
+			map[string][]metrics.Summary{}
 	}
 	var all []subject
 	if search {
@@ -201,7 +202,7 @@ func (e *Evaluator) measured(ctx context.Context, m *Metric, all []subject) ([]V
 }
 
 // runs makes the runs of subjects and returns their summaries, one per seed.
-func (e *Evaluator) runs(ctx context.Context, all []subject) ([][]sim.Summary, error) {
+func (e *Evaluator) runs(ctx context.Context, all []subject) ([][]metrics.Summary, error) {
 	var points []config.Point
 	var of []string // hash of the subject of each point
 	for i := range all {
@@ -217,7 +218,7 @@ func (e *Evaluator) runs(ctx context.Context, all []subject) ([][]sim.Summary, e
 		return nil, err
 	}
 	e.planned(len(missing))
-	counted := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+	counted := func(ctx context.Context, p config.Point, sink run.Sink) (metrics.Summary, error) {
 		sum, err := e.Run(ctx, p, sink)
 		if e.Finished != nil {
 			e.Finished()
@@ -232,7 +233,7 @@ func (e *Evaluator) runs(ctx context.Context, all []subject) ([][]sim.Summary, e
 	for i := range results {
 		e.sums[of[i]] = append(e.sums[of[i]], results[i].Summary)
 	}
-	sums := make([][]sim.Summary, len(all))
+	sums := make([][]metrics.Summary, len(all))
 	for i := range all {
 		sums[i] = e.sums[all[i].hash]
 	}

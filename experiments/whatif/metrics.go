@@ -7,6 +7,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Metric is the metric of a what-if.
@@ -15,7 +16,7 @@ type Metric struct {
 	Label  string // with the unit
 	Higher bool   // is better
 
-	of func(*sim.Summary) float64 // nil of goodput, which a search finds
+	of func(*metrics.Summary) float64 // nil of goodput, which a search finds
 }
 
 // GoodputMetric is the name of the metric that needs a search.
@@ -29,12 +30,12 @@ var ofRuns = []string{"throughput", "requests", "hits", prefixHits, "loads", "ba
 // Metrics lists the metrics of a what-if: goodput, and the metrics that every run reports.
 func Metrics() []Metric {
 	all := []Metric{{Name: GoodputMetric, Label: "goodput (requests/s)", Higher: true}}
-	for _, m := range sim.AllMetrics() {
+	for _, m := range metrics.All() {
 		if m.Stat == "" && !slices.Contains(ofRuns, m.Key) {
 			continue
 		}
 		all = append(all, Metric{Name: m.Key, Label: m.Label(), Higher: m.Higher,
-			of: func(s *sim.Summary) float64 { v, _ := m.Shown(s); return v }})
+			of: func(s *metrics.Summary) float64 { v, _ := m.Shown(s); return v }})
 	}
 	return all
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Threshold is a question whose answer changes at one value of a knob.
@@ -182,7 +182,7 @@ func pays(ctx context.Context, t *test, settings []config.Setting) (a Answer, er
 
 // runs makes the runs of a variant at the configuration's rate.
 func (t *test) runs(ctx context.Context, settings []config.Setting) (*config.Point,
-	[]sim.Summary, error) {
+	[]metrics.Summary, error) {
 	sweep, err := t.study.load(settings, false)
 	if err != nil {
 		return nil, nil, err

@@ -15,7 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // small is a configuration whose runs take milliseconds.
@@ -87,7 +87,7 @@ func ranges(t *testing.T, flags ...string) []Range {
 }
 
 // plain makes the runs of a configuration as simulate does.
-func plain(t *testing.T, path string, sets ...string) []sim.Summary {
+func plain(t *testing.T, path string, sets ...string) []metrics.Summary {
 	t.Helper()
 	cfg, err := config.Load(path, sets)
 	if err != nil {
@@ -258,13 +258,13 @@ func TestFirstLook(t *testing.T) {
 	look := func(sets ...string) (c *Case, notes string, runs int64) {
 		e := newEvaluator(t)
 		count := &atomic.Int64{}
-		e.Run = func(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) {
+		e.Run = func(_ context.Context, p config.Point, _ run.Sink) (metrics.Summary, error) {
 			count.Add(1)
 			delay := 1.9
 			if p.Workload.Rate > 1.3*float64(p.System.Offload.WorkingSetSteps)/12 { // nothing else decides
 				delay = 2.1
 			}
-			return sim.Summary{Requests: 8, Completed: 8, QueueDelay: sim.Stats{Mean: delay}}, nil
+			return metrics.Summary{Requests: 8, Completed: 8, QueueDelay: metrics.Stats{Mean: delay}}, nil
 		}
 		found, _, err := (&Study{Config: write(t, text), Set: sets, Metric: goodput,
 			Ranges: ranges(t, "window=24", "budget=1024")}).Do(t.Context(), e)

@@ -5,14 +5,14 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/validate"
 	"github.com/sparseserve/sparseserve/internal/doc"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Comparison returns the document that compares a real server's record with its simulation: one
 // table for all requests, and one for each stage of the load.
 func Comparison(r *validate.ReplayReport) *doc.Doc {
 	d := &doc.Doc{Title: r.Name + ": measured and simulated", Lead: comparedRequests(r)}
-	d.Warnings = (&Runs{Sums: []sim.Summary{r.Summary}}).warnings()
+	d.Warnings = (&Runs{Sums: []metrics.Summary{r.Summary}}).warnings()
 	stage := ""
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]

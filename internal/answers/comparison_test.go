@@ -11,7 +11,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/validate"
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/warn"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/traces/records"
 )
 
@@ -27,8 +27,8 @@ func TestNumbersOfComparisons(t *testing.T) {
 		Prefix: &validate.PrefixEstimate{Full: validate.AsMeasured{TTFT: 1.5, TPOT: 1},
 			Cached: validate.AsMeasured{TTFT: 1.02, TPOT: 1}, Requests: 120},
 		Cold: "the cache was empty at first",
-		Summary: sim.Summary{System: "vllm", Model: "m", GPU: "g",
-			PrefixCache: &sim.PrefixStats{HitShare: 0.25},
+		Summary: metrics.Summary{System: "vllm", Model: "m", GPU: "g",
+			PrefixCache: &metrics.PrefixStats{HitShare: 0.25},
 			Warnings:    []warn.Warning{warn.New(warn.Assumed, "more tokens than measured")}},
 		Comparisons: []validate.RecordComparison{
 			add("all", 117, "ttft_mean_s", 2, 1.5, &less), add("all", 117, "tpot_p99_s", 0.04, 0.045, &more),
@@ -68,7 +68,7 @@ func TestComparisonOfAFolder(t *testing.T) {
 	}
 	r := validate.Replay{Name: "codegen", File: "codegen.csv.gz", Record: record, Config: c, Skip: 2,
 		PrefixHit: validate.PrefixAuto, Dir: t.TempDir(), Run: func(ctx context.Context, p config.Point,
-			sink run.Sink) (sim.Summary, error) {
+			sink run.Sink) (metrics.Summary, error) {
 			sum, err := run.NewSimulator().Run(ctx, p, sink)
 			sum.Warnings = append(sum.Warnings, warn.New(warn.Window, "a warning"))
 			return sum, err

@@ -23,6 +23,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/show"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/pattern"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -36,7 +37,7 @@ func everyDocument(t *testing.T) map[string]*doc.Doc {
 		map[string]any{"a.x": 2.0, "a.y": 3.0, "workload.rate": 0.2})
 	runs.Name, runs.Unit, runs.Asked = "sweep", "requests/s", []string{"what was asked."}
 	runs.Sums[0].Rejected, runs.Sums[1].Preempted, runs.Sums[0].SLO = 3, 4, "a level"
-	runs.Sums[0].PrefixCache = &sim.PrefixStats{PromptTokens: 9, HitTokens: 3, HitShare: 0.3}
+	runs.Sums[0].PrefixCache = &metrics.PrefixStats{PromptTokens: 9, HitTokens: 3, HitShare: 0.3}
 	runs.Sums[0].Warnings = []warn.Warning{warn.New(warn.UnstableQueue, "unstable"),
 		warn.New(warn.HeadsSampled, "heads are sampled")}
 	figuresOf, err := runs.Figures()
@@ -46,7 +47,7 @@ func everyDocument(t *testing.T) map[string]*doc.Doc {
 	runsDoc := runs.Doc()
 	runsDoc.Figures = figuresOf
 	record := &validate.ReplayReport{Name: "r", File: "r.csv", Format: "csv", Recorded: 2, Failed: 1,
-		Summary: sim.Summary{System: "vllm", Warnings: []warn.Warning{warn.New(warn.Window, "window")}},
+		Summary: metrics.Summary{System: "vllm", Warnings: []warn.Warning{warn.New(warn.Window, "window")}},
 		Comparisons: []validate.RecordComparison{{Run: "r", Stage: "all", Metric: "ttft_mean_s",
 			Measured: 2, Simulated: 1.5, Error: new(-0.25), Requests: 2}}}
 	compared := Comparison(record)

@@ -10,13 +10,13 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/files"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // readRuns builds the document of simulations and sweeps.
 func readRuns(dir string) (*doc.Doc, error) {
 	var stored []struct {
-		sim.Summary
+		metrics.Summary
 		Settings map[string]any `json:"settings"` // of the axes of a sweep
 	}
 	if err := readJSON(dir, run.SummaryFile, &stored); err != nil {
@@ -60,7 +60,7 @@ func readRuns(dir string) (*doc.Doc, error) {
 
 // withoutRequests warns of runs that served requests and whose requests.csv is not kept.
 func (r *Runs) withoutRequests() []doc.Warning {
-	served := where(r.Sums, func(s *sim.Summary) bool { return s.Completed > 0 })
+	served := where(r.Sums, func(s *metrics.Summary) bool { return s.Completed > 0 })
 	kept := 0
 	for i, folder := range r.Folders {
 		if r.Sums[i].Completed > 0 && folder != "" &&

@@ -9,17 +9,17 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/internal/doc"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Goodputs returns the document of a search for the largest rate of each candidate.
 func Goodputs(name string, found []capacity.Goodput) *doc.Doc {
 	d := &doc.Doc{Title: name + ": largest rate within the service level"}
 	var all []resultWarning
-	sums := make([]sim.Summary, len(found))
+	sums := make([]metrics.Summary, len(found))
 	for i := range found {
 		g := &found[i]
-		sums[i] = sim.Summary{System: g.Name, SLO: g.SLO}
+		sums[i] = metrics.Summary{System: g.Name, SLO: g.SLO}
 		all = append(all, said(g.Warnings, g.Name)...)
 	}
 	d.Lead = distinct(found, func(g *capacity.Goodput) string {

@@ -5,33 +5,33 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/doc"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // compared returns the metric of a figure that files name by key, such as ttft_mean_s. Step figures
 // are not metrics of a run.
-func compared(key string) sim.Metric {
+func compared(key string) metrics.Metric {
 	switch key {
 	case "queue_delay_mean_s":
-		return sim.MetricOf("delay_mean")
+		return metrics.Of("delay_mean")
 	case "step_decode_mean_s":
-		return sim.Metric{Name: "decode step", Stat: "mean", Unit: "ms", Scale: 1e3}
+		return metrics.Metric{Name: "decode step", Stat: "mean", Unit: "ms", Scale: 1e3}
 	case "step_mixed_mean_s":
-		return sim.Metric{Name: "mixed step", Stat: "mean", Unit: "ms", Scale: 1e3}
+		return metrics.Metric{Name: "mixed step", Stat: "mean", Unit: "ms", Scale: 1e3}
 	}
-	for _, m := range sim.AllMetrics() {
+	for _, m := range metrics.All() {
 		if m.File == key {
 			return m
 		}
 	}
-	return sim.Metric{Name: strings.ReplaceAll(key, "_", " "), Scale: 1}
+	return metrics.Metric{Name: strings.ReplaceAll(key, "_", " "), Scale: 1}
 }
 
 // statOf returns the statistic of a metric for a reader, such as P99.
-func statOf(m *sim.Metric) string { return strings.Replace(m.Stat, "p", "P", 1) }
+func statOf(m *metrics.Metric) string { return strings.Replace(m.Stat, "p", "P", 1) }
 
 // inRow names a metric in a row, such as "TTFT mean, s".
-func inRow(m *sim.Metric) string {
+func inRow(m *metrics.Metric) string {
 	name := strings.TrimSpace(m.Name + " " + statOf(m))
 	if m.Unit == "" {
 		return name

@@ -13,7 +13,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/internal/warn"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // drawn are the metrics that are drawn over the varied quantity, by the names of their files.
@@ -59,14 +59,16 @@ func (r *Runs) ran() string {
 	if len(r.Asked) > 0 {
 		return strings.Join(r.Asked, " ")
 	}
-	of := func(noun string, text func(*sim.Summary) string) string {
-		return each(r.Sums, noun, func(s sim.Summary) string { return text(&s) })
+	of := func(noun string, text func(*metrics.Summary) string) string {
+		return each(r.Sums, noun, func(s metrics.Summary) string { return text(&s) })
 	}
-	seeds := distinct(r.Sums, func(s *sim.Summary) uint64 { return s.Seed })
-	words := []string{of("models", func(s *sim.Summary) string { return s.Model + " on " + s.GPU })}
+	seeds := distinct(r.Sums, func(s *metrics.Summary) uint64 { return s.Seed })
+	words := []string{of("models", func(s *metrics.Summary) string {
+		return s.Model + " on " + s.GPU
+	})}
 	if r.Sums[0].Requests > 0 {
 		words = append(words, of("numbers of requests",
-			func(s *sim.Summary) string { return Count(s.Requests, "request") }))
+			func(s *metrics.Summary) string { return Count(s.Requests, "request") }))
 	}
 	return strings.Join(append(words, listSeeds(seeds)), ", ") + "."
 }
@@ -75,7 +77,7 @@ func (r *Runs) ran() string {
 // axis, so that they can be compared. They have bars if x does not vary.
 func (v *view) overLoads(levels []string) (all []doc.Figure) {
 	for _, of := range drawn {
-		m := sim.MetricOf(of.key)
+		m := metrics.Of(of.key)
 		f := doc.Figure{Name: of.file, Title: "Latency and throughput"}
 		for i := range v.panels {
 			p := &v.panels[i]
@@ -118,7 +120,7 @@ func scale(charts []*doc.Chart, log, small bool) {
 func capital(label string) string { return strings.ToUpper(label[:1]) + label[1:] }
 
 // lines returns the series of a panel, in the order of the rows: the mean of a metric at each x.
-func (p *panel) lines(m *sim.Metric) (lines []doc.Line) {
+func (p *panel) lines(m *metrics.Metric) (lines []doc.Line) {
 	for i := range p.rows {
 		row, one := &p.rows[i], doc.Point{X: p.rows[i].x}
 		var values []float64
@@ -189,7 +191,7 @@ func (r *Runs) view() *view {
 	axes := r.axes()
 	var rows []shownRow
 	for _, row := range r.rows(axes) {
-		row.runs = slices.DeleteFunc(row.runs, func(s *sim.Summary) bool { return s.Completed == 0 })
+		row.runs = slices.DeleteFunc(row.runs, func(s *metrics.Summary) bool { return s.Completed == 0 })
 		if len(row.runs) > 0 {
 			rows = append(rows, shownRow{runRow: row})
 		}

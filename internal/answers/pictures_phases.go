@@ -7,13 +7,13 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/papers"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/stats"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // timed reports whether a run has the phases of all its steps. A live run that does not report its
 // unsplit time has phases for some steps only.
-func timed(s *sim.Summary) bool {
-	_, whole := s.PhaseS[sim.UnsplitPhase]
+func timed(s *metrics.Summary) bool {
+	_, whole := s.PhaseS[metrics.UnsplitPhase]
 	return s.Steps > 0 && len(s.PhaseS) > 0 && (whole || s.Live == nil)
 }
 
@@ -28,7 +28,7 @@ func (v *view) phases() []doc.Figure {
 		}
 		for _, row := range v.panels[i].rows {
 			row.runs = slices.DeleteFunc(slices.Clone(row.runs),
-				func(s *sim.Summary) bool { return !timed(s) })
+				func(s *metrics.Summary) bool { return !timed(s) })
 			if len(row.runs) == 0 {
 				continue
 			}
@@ -54,7 +54,7 @@ func (v *view) phases() []doc.Figure {
 }
 
 // phaseBar stacks the mean phases of a step of runs.
-func phaseBar(group, series string, runs []*sim.Summary) doc.Bar {
+func phaseBar(group, series string, runs []*metrics.Summary) doc.Bar {
 	b := doc.Bar{Group: group, Name: series}
 	for _, ph := range papers.Phases() {
 		var values []float64

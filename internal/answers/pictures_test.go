@@ -14,7 +14,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/show"
 	"github.com/sparseserve/sparseserve/internal/warn"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // TestPicturesOfRuns holds the numbers that pictures of small fixed results have.
@@ -57,8 +57,8 @@ func drawnOf(t *testing.T, r *Runs) map[string]*doc.Figure {
 func sweepOf(settings ...map[string]any) *Runs {
 	r := &Runs{Settings: settings}
 	for i, set := range settings {
-		s := sim.Summary{System: "sparseserve", Model: "lwm-7b", GPU: "a100-40gb", Seed: 1, Rate: 0.1,
-			Requests: 40, Completed: 40, TTFT: sim.Stats{Mean: float64(1 + i)}}
+		s := metrics.Summary{System: "sparseserve", Model: "lwm-7b", GPU: "a100-40gb", Seed: 1, Rate: 0.1,
+			Requests: 40, Completed: 40, TTFT: metrics.Stats{Mean: float64(1 + i)}}
 		if rate, ok := set["workload.rate"].(float64); ok {
 			s.Rate = rate
 		}
@@ -90,7 +90,7 @@ func TestAbscissa(t *testing.T) {
 			t.Errorf("%s: drawn against %q as %s", name, chart.X, chart.Kind)
 		}
 	}
-	closed := &Runs{Sums: []sim.Summary{{Completed: 1, Concurrency: 16}, {Completed: 1,
+	closed := &Runs{Sums: []metrics.Summary{{Completed: 1, Concurrency: 16}, {Completed: 1,
 		Concurrency: 4}}}
 	if c := drawnOf(t, closed)["ttft"].Charts[0]; c.X != "Concurrency (clients)" ||
 		len(c.Lines) != 1 || c.Lines[0].Points[0].X != 4 {
@@ -132,16 +132,16 @@ func TestPanelsNameTheCard(t *testing.T) {
 // Runs that differ in their replicas are drawn against them, whether an axis or a list set them;
 // where the load varies too, each fleet is a series.
 func TestReplicasAreAnAxis(t *testing.T) {
-	run := func(replicas int, rate float64) sim.Summary {
-		return sim.Summary{System: "vllm", Replicas: replicas, Rate: rate, Completed: 9,
-			TTFT: sim.Stats{Mean: 1 / float64(replicas+1)}}
+	run := func(replicas int, rate float64) metrics.Summary {
+		return metrics.Summary{System: "vllm", Replicas: replicas, Rate: rate, Completed: 9,
+			TTFT: metrics.Stats{Mean: 1 / float64(replicas+1)}}
 	}
-	c := drawnOf(t, &Runs{Sums: []sim.Summary{run(0, 1), run(2, 1), run(4, 1)}})["ttft"].Charts[0]
+	c := drawnOf(t, &Runs{Sums: []metrics.Summary{run(0, 1), run(2, 1), run(4, 1)}})["ttft"].Charts[0]
 	if c.X != "Replicas" || len(c.Lines) != 1 || len(c.Lines[0].Points) != 3 ||
 		c.Lines[0].Points[2].X != 4 {
 		t.Errorf("against %s: %+v", c.X, c.Lines)
 	}
-	several := &Runs{Sums: []sim.Summary{run(0, 1), run(2, 1), run(0, 2), run(2, 2)}}
+	several := &Runs{Sums: []metrics.Summary{run(0, 1), run(2, 1), run(0, 2), run(2, 2)}}
 	c = drawnOf(t, several)["ttft"].Charts[0]
 	if c.X != "Rate (req/s)" || len(c.Lines) != 2 || c.Lines[1].Name != "vLLM x2" {
 		t.Errorf("against %s: %+v", c.X, c.Lines)
@@ -150,7 +150,7 @@ func TestReplicasAreAnAxis(t *testing.T) {
 
 // A mean of runs whose queue was unstable, or that refused requests, says so.
 func TestDoubtsAreDrawn(t *testing.T) {
-	c := drawnOf(t, &Runs{Sums: []sim.Summary{{System: "a", Rate: 1, Completed: 10},
+	c := drawnOf(t, &Runs{Sums: []metrics.Summary{{System: "a", Rate: 1, Completed: 10},
 		{System: "a", Rate: 2, Completed: 8, Rejected: 2}, {System: "b", Rate: 1, Completed: 10},
 		{System: "b", Rate: 2, Completed: 10, Warnings: []warn.Warning{warn.New(warn.WaitsGrow, "x")}},
 	}})["ttft"].Charts[0]
@@ -167,11 +167,11 @@ func TestDoubtsAreDrawn(t *testing.T) {
 // time of the steps that were not split.
 func TestPhasesOfSteps(t *testing.T) {
 	of := func(live bool, phases map[string]float64) *Runs {
-		s := sim.Summary{System: "vllm", Completed: 1, Steps: 2, Rate: 1, PhaseS: phases}
+		s := metrics.Summary{System: "vllm", Completed: 1, Steps: 2, Rate: 1, PhaseS: phases}
 		if live {
-			s.Live = &sim.LiveStats{}
+			s.Live = &metrics.LiveStats{}
 		}
-		return &Runs{Sums: []sim.Summary{s}}
+		return &Runs{Sums: []metrics.Summary{s}}
 	}
 	type phases = map[string]float64
 	for _, c := range []struct {
@@ -205,7 +205,7 @@ func TestPhasesOfSteps(t *testing.T) {
 	for _, ph := range papers.Phases() {
 		known[ph.Key] = true
 	}
-	var stored []sim.Summary
+	var stored []metrics.Summary
 	err := readJSON(filepath.Join("testdata", "runs", "time"), "summary.json", &stored)
 	for i := range stored {
 		for key := range stored[i].PhaseS {

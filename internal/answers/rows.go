@@ -13,7 +13,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/internal/warn"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // load is the load of a run: arrivals per second, or the clients of a closed loop.
@@ -22,7 +22,7 @@ type load struct {
 	rate    float64
 }
 
-func loadOf(s *sim.Summary) load { return load{s.Concurrency, s.Rate} }
+func loadOf(s *metrics.Summary) load { return load{s.Concurrency, s.Rate} }
 
 func (l load) String() string {
 	switch {
@@ -51,7 +51,7 @@ type runRow struct {
 	load   load
 	system string
 	name   string // the system with its settings
-	runs   []*sim.Summary
+	runs   []*metrics.Summary
 }
 
 // axes lists the keys whose values differ between runs, except keys shown by load or system.
@@ -96,7 +96,7 @@ func settingsText(set, axes []string, without ...string) (text string) {
 }
 
 // folder returns the folder of a run's requests; "" if there is none.
-func (r *Runs) folder(s *sim.Summary) string {
+func (r *Runs) folder(s *metrics.Summary) string {
 	for i := range r.Folders {
 		if s == &r.Sums[i] {
 			return r.Folders[i]
@@ -106,7 +106,7 @@ func (r *Runs) folder(s *sim.Summary) string {
 }
 
 // systemOf names the system of a run, and the size of its fleet.
-func systemOf(s *sim.Summary) string {
+func systemOf(s *metrics.Summary) string {
 	if s.Replicas > 1 {
 		return s.System + " x" + strconv.Itoa(s.Replicas)
 	}
@@ -149,7 +149,7 @@ func (r *runRow) with(other *runRow) bool {
 }
 
 // mean returns the mean of a metric over the runs that have it.
-func (r *runRow) mean(m *sim.Metric) (mean float64, known bool) {
+func (r *runRow) mean(m *metrics.Metric) (mean float64, known bool) {
 	sum, n := 0.0, 0
 	for _, s := range r.runs {
 		if v, ok := m.Shown(s); ok && s.Completed > 0 {
@@ -160,7 +160,7 @@ func (r *runRow) mean(m *sim.Metric) (mean float64, known bool) {
 }
 
 // cell shows the mean of a metric, or a dash.
-func (r *runRow) cell(m *sim.Metric) doc.Cell {
+func (r *runRow) cell(m *metrics.Metric) doc.Cell {
 	v, known := r.mean(m)
 	if !known {
 		return doc.None()
@@ -170,12 +170,12 @@ func (r *runRow) cell(m *sim.Metric) doc.Cell {
 
 // rejects reports whether requests of a run were rejected.
 func (r *runRow) rejects() bool {
-	return slices.ContainsFunc(r.runs, func(s *sim.Summary) bool { return s.Rejected > 0 })
+	return slices.ContainsFunc(r.runs, func(s *metrics.Summary) bool { return s.Rejected > 0 })
 }
 
 // preempts reports whether a run preempted a request.
 func (r *runRow) preempts() bool {
-	return slices.ContainsFunc(r.runs, func(s *sim.Summary) bool { return s.Preempted > 0 })
+	return slices.ContainsFunc(r.runs, func(s *metrics.Summary) bool { return s.Preempted > 0 })
 }
 
 // met counts the runs that met the service level, and the runs that can be judged: a run that ended
@@ -216,7 +216,10 @@ func (r *runRow) state() string {
 
 // has reports whether a run has a warning of a kind.
 func (r *runRow) has(k warn.Kind) bool {
-	return slices.ContainsFunc(r.runs, func(s *sim.Summary) bool { return warn.Has(s.Warnings, k) })
+	return slices.ContainsFunc(r.runs, func(s *metrics.Summary) bool {
+		return warn.Has(s.Warnings,
+			k)
+	})
 }
 
 const (
@@ -227,7 +230,7 @@ const (
 // mark returns a star for the best of the systems at a load, within 1 %. If all are equally good,
 // none has a star. A row with rejected requests is not compared, because its remaining load
 // differs.
-func mark(rows []runRow, r *runRow, m *sim.Metric) string {
+func mark(rows []runRow, r *runRow, m *metrics.Metric) string {
 	if r.rejects() {
 		return survivor
 	}

@@ -9,13 +9,14 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Runs are finished runs of an experiment.
 type Runs struct {
 	Name     string   // of the experiment or its folder
 	Asked    []string // what was run, a sentence each
-	Sums     []sim.Summary
+	Sums     []metrics.Summary
 	Settings []map[string]any // what the axes of a sweep set for each run; nil without axes
 	Systems  []sim.Spec
 	Unit     string // of the rates, such as requests/s
@@ -81,7 +82,7 @@ func tableOf(t doc.Table, head []doc.Column, rows []runRow,
 }
 
 // columnOf returns the column of a metric.
-func columnOf(m *sim.Metric) doc.Column {
+func columnOf(m *metrics.Metric) doc.Column {
 	return doc.Column{Name: m.Name, Unit: strings.TrimSpace(statOf(m) + " " + Short(m.Unit)),
 		Number: true}
 }
@@ -89,7 +90,7 @@ func columnOf(m *sim.Metric) doc.Column {
 // results returns the table that is shown first.
 func (r *Runs) results(head []doc.Column, rows []runRow) doc.Table {
 	t := doc.Table{Title: "Results"}
-	shown := sim.MetricsOf("ttft_mean", "ttft_p99", "tbt_mean", "tbt_p99", "throughput", "served",
+	shown := metrics.AllOf("ttft_mean", "ttft_p99", "tbt_mean", "tbt_p99", "throughput", "served",
 		"preempted", "recomputed")
 	const state = 5 // the column before what few runs have
 	for i := range shown {
@@ -122,7 +123,7 @@ func (r *Runs) results(head []doc.Column, rows []runRow) doc.Table {
 	if slices.ContainsFunc(rows, func(x runRow) bool { return x.load.clients > 0 }) {
 		signs = append(signs, "c=N: a closed loop of N clients, not "+r.Unit)
 	}
-	if slices.ContainsFunc(r.Sums, func(s sim.Summary) bool { return s.Replicas > 1 }) {
+	if slices.ContainsFunc(r.Sums, func(s metrics.Summary) bool { return s.Replicas > 1 }) {
 		signs = append(signs, "xN: a fleet of N replicas")
 	}
 	if partial {
@@ -154,8 +155,8 @@ func (r *runRow) share() doc.Cell {
 
 // Levels lists the service levels of the runs.
 func (r *Runs) Levels() (lines []string) {
-	bound := where(r.Sums, func(s *sim.Summary) bool { return s.SLO != "" })
-	all := distinct(bound, func(s *sim.Summary) string { return s.SLO })
+	bound := where(r.Sums, func(s *metrics.Summary) bool { return s.SLO != "" })
+	all := distinct(bound, func(s *metrics.Summary) string { return s.SLO })
 	switch {
 	case len(all) == 0:
 		return nil
@@ -165,8 +166,8 @@ func (r *Runs) Levels() (lines []string) {
 		return []string{"SLO: " + all[0]}
 	}
 	for _, level := range all {
-		systems := distinct(where(bound, func(s *sim.Summary) bool { return s.SLO == level }),
-			func(s *sim.Summary) string { return s.System })
+		systems := distinct(where(bound, func(s *metrics.Summary) bool { return s.SLO == level }),
+			func(s *metrics.Summary) string { return s.System })
 		lines = append(lines, fmt.Sprintf("SLO of %s: %s", strings.Join(systems, ", "), level))
 	}
 	return append(lines, "systems have different SLOs, so \"met\" is not the same for all; --set "+
@@ -176,8 +177,8 @@ func (r *Runs) Levels() (lines []string) {
 // metricsTable has one column per metric that a run has, and no row if no run has any.
 func metricsTable(title string, head []doc.Column, rows []runRow, keys ...string) doc.Table {
 	t := doc.Table{Title: title, Folded: true}
-	var known []sim.Metric
-	for _, m := range sim.MetricsOf(keys...) {
+	var known []metrics.Metric
+	for _, m := range metrics.AllOf(keys...) {
 		if slices.ContainsFunc(rows, func(x runRow) bool { _, ok := x.mean(&m); return ok }) {
 			known, t.Columns = append(known, m), append(t.Columns, columnOf(&m))
 		}
@@ -197,16 +198,16 @@ func metricsTable(title string, head []doc.Column, rows []runRow, keys ...string
 func latencies(head []doc.Column, rows []runRow) doc.Table {
 	t := doc.Table{Title: "Latencies", Folded: true, Key: len(head) + 1,
 		Columns: append(slices.Clone(head), doc.Column{Name: "latency"})}
-	for _, stat := range sim.StatNames {
+	for _, stat := range metrics.StatNames {
 		t.Columns = append(t.Columns, doc.Column{Name: strings.Replace(stat, "p", "P", 1), Number: true})
 	}
 	var before *runRow
 	for i := range rows {
-		for _, m := range sim.AllMetrics() {
+		for _, m := range metrics.All() {
 			switch m.Stat {
 			case "":
 				continue
-			case sim.StatNames[0]:
+			case metrics.StatNames[0]:
 				row := rows[i].named(before)
 				row.Ruled = i > 0
 				row.Cells = append(row.Cells, doc.Text(m.Name+", "+m.Unit))
@@ -237,7 +238,7 @@ func differences(head []doc.Column, rows []runRow) doc.Table {
 		if !rows[i].with(&rows[first]) {
 			first = i
 		}
-		for _, m := range sim.MetricsOf("ttft_mean", "tbt_mean", "throughput") {
+		for _, m := range metrics.AllOf("ttft_mean", "tbt_mean", "throughput") {
 			pairs := paired(&rows[first], &rows[i], &m)
 			if i == first || len(pairs) < doc.Fewest {
 				continue
@@ -253,9 +254,9 @@ func differences(head []doc.Column, rows []runRow) doc.Table {
 }
 
 // paired lists the differences of a metric, b minus a, for each seed in both rows.
-func paired(a, b *runRow, m *sim.Metric) (differences []float64) {
+func paired(a, b *runRow, m *metrics.Metric) (differences []float64) {
 	for _, s := range b.runs {
-		i := slices.IndexFunc(a.runs, func(o *sim.Summary) bool { return o.Seed == s.Seed })
+		i := slices.IndexFunc(a.runs, func(o *metrics.Summary) bool { return o.Seed == s.Seed })
 		if i < 0 {
 			continue
 		}

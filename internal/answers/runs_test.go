@@ -9,7 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/show"
 	"github.com/sparseserve/sparseserve/internal/warn"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // printed is what a terminal shows of an answer, words separated by one space.
@@ -33,10 +33,10 @@ func expectIn(t *testing.T, text string, wanted ...string) {
 
 // A run that ended early is not judged by the service level.
 func TestServiceLevelOfInterruptedRuns(t *testing.T) {
-	early := sim.Summary{System: "s", Rate: 1, Completed: 1, Interrupted: "interrupted"}
-	met := sim.Summary{System: "s", Rate: 1, Completed: 1, SLOMet: new(true)}
-	missed := sim.Summary{System: "s", Rate: 1, Completed: 1, SLOMet: new(false)}
-	for want, sums := range map[string][]sim.Summary{
+	early := metrics.Summary{System: "s", Rate: 1, Completed: 1, Interrupted: "interrupted"}
+	met := metrics.Summary{System: "s", Rate: 1, Completed: 1, SLOMet: new(true)}
+	missed := metrics.Summary{System: "s", Rate: 1, Completed: 1, SLOMet: new(false)}
+	for want, sums := range map[string][]metrics.Summary{
 		"-": {early, early}, "met": {met, met}, "no": {missed}, "1/2": {met, missed},
 		"1/1": {met, early}, "0/1": {missed, early},
 	} {
@@ -51,21 +51,22 @@ func TestServiceLevelOfInterruptedRuns(t *testing.T) {
 // requests. A metric that no system has gets no column.
 func TestDetails(t *testing.T) {
 	good := 0.75
-	of := func(system string, served int, add float64) sim.Summary {
-		stats := func(v float64) sim.Stats {
-			return sim.Stats{Mean: v + add, P50: v + 1 + add, P90: v + 2 + add, P95: v + 3 + add,
+	of := func(system string, served int, add float64) metrics.Summary {
+		stats := func(v float64) metrics.Stats {
+			return metrics.Stats{Mean: v + add, P50: v + 1 + add, P90: v + 2 + add, P95: v + 3 + add,
 				P99: v + 4 + add}
 		}
-		return sim.Summary{System: system, Rate: 1, Completed: served, Rejected: 9 - served,
+		return metrics.Summary{System: system, Rate: 1, Completed: served, Rejected: 9 - served,
 			TTFT: stats(11), TBT: stats(.021), TPOT: stats(.031), E2E: stats(41), QueueDelay: stats(51),
 			RequestThroughput: 0.9, RequestGoodput: &good, PromptTokS: 1234, ThroughputTokS: 56,
 			TotalTokS: 1290}
 	}
 	proxy := of("sparse", 9, 0)
-	proxy.RecallProxy, proxy.DRAMUse = &sim.RecallProxy{Mean: 0.98}, &sim.Use{Mean: 0.125, Peak: 0.5}
-	proxy.PrefixCache = &sim.PrefixStats{PromptTokens: 200, HitTokens: 80, HitShare: 0.4,
-		DRAM: sim.PrefixTier{HitTokens: 60}}
-	text := printed(t, (&Runs{Unit: "requests/s", Sums: []sim.Summary{of("dense", 9, 0),
+	proxy.RecallProxy, proxy.DRAMUse = &metrics.RecallProxy{Mean: 0.98}, &metrics.Use{Mean: 0.125,
+		Peak: 0.5}
+	proxy.PrefixCache = &metrics.PrefixStats{PromptTokens: 200, HitTokens: 80, HitShare: 0.4,
+		DRAM: metrics.PrefixTier{HitTokens: 60}}
+	text := printed(t, (&Runs{Unit: "requests/s", Sums: []metrics.Summary{of("dense", 9, 0),
 		of("dense", 9, 2), of("dense", 0, 100), proxy}}).Doc())
 	expectIn(t, text, "1 dense TTFT, s 12.0 13.0 14.0 15.0 16.0", "TBT, ms 1021 2021", "TPOT, ms 1031",
 		"time end to end, s 42.0 43.0 44.0 45.0 46.0", "scheduling delay, s 52.0",
@@ -82,7 +83,7 @@ func TestDetails(t *testing.T) {
 // The runs of one setting of the axes stand together, whatever stands between them, and the system
 // has the setting.
 func TestSettingsStandTogether(t *testing.T) {
-	sums := []sim.Summary{
+	sums := []metrics.Summary{
 		{System: "vllm", Rate: 0.1, Completed: 1}, {System: "sparseserve", Rate: 0.1, Completed: 1},
 		{System: "sparseserve", Rate: 0.1, Completed: 1}, {System: "vllm-s", Rate: 0.1, Completed: 1},
 	}
@@ -102,21 +103,24 @@ func TestSettingsStandTogether(t *testing.T) {
 
 // The answer is the largest load below the first that misses the service level.
 func TestSustainedLoads(t *testing.T) {
-	var sums []sim.Summary
+	var sums []metrics.Summary
 	for system, misses := range map[string]float64{"good": 9, "fair": 3, "odd": 1, "bad": 1} {
 		for _, rate := range []float64{1, 2, 3} {
 			met := rate < misses || system == "odd" && rate == 3 // above a rate that it misses
-			sums = append(sums, sim.Summary{System: system, Rate: rate, Completed: 1, SLOMet: &met})
+			sums = append(sums, metrics.Summary{System: system, Rate: rate, Completed: 1, SLOMet: &met})
 		}
 	}
-	slices.SortFunc(sums, func(a, b sim.Summary) int { return strings.Compare(a.System, b.System) })
+	slices.SortFunc(sums, func(a, b metrics.Summary) int {
+		return strings.Compare(a.System,
+			b.System)
+	})
 	r := &Runs{Sums: sums, Unit: "requests/s"}
 	want := []string{"bad serves less than 1 req/s within the SLO; fair 2; good at least 3; " +
 		"odd less than 1."}
 	if got := r.Doc().Answers; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	r = &Runs{Sums: []sim.Summary{sums[0], sums[6]}, Unit: "requests/s"} // both at 1
+	r = &Runs{Sums: []metrics.Summary{sums[0], sums[6]}, Unit: "requests/s"} // both at 1
 	if got := r.Doc().Answers; !slices.Equal(got,
 		[]string{"bad serves less than 1 req/s within the SLO; good at least 1."}) {
 		t.Errorf("of one load: %q", got)
@@ -132,7 +136,7 @@ func TestSustainedLoads(t *testing.T) {
 
 // Preemptions have columns where there are some: the mean over all seeds.
 func TestPreemptionsAreShown(t *testing.T) {
-	r := &Runs{Unit: "requests/s", Sums: []sim.Summary{
+	r := &Runs{Unit: "requests/s", Sums: []metrics.Summary{
 		{System: "a", Rate: 1, Seed: 1, Completed: 1, Preempted: 3, RecomputedShare: 0.5},
 		{System: "a", Rate: 1, Seed: 2, Completed: 1}, {System: "b", Rate: 1, Seed: 1, Completed: 1}}}
 	got := cells(t, r.Doc().Tables, "Results", "a")
@@ -150,14 +154,14 @@ func TestPreemptionsAreShown(t *testing.T) {
 
 // Systems are compared seed by seed where there are five seeds: they have the same arrivals.
 func TestPairedDifferences(t *testing.T) {
-	var sums []sim.Summary
+	var sums []metrics.Summary
 	for seed := range uint64(5) {
 		for system, more := range map[string]float64{"a": 0, "b": 2} {
-			sums = append(sums, sim.Summary{System: system, Rate: 1, Seed: seed, Completed: 1,
-				TTFT: sim.Stats{Mean: 10*float64(seed) + more}})
+			sums = append(sums, metrics.Summary{System: system, Rate: 1, Seed: seed, Completed: 1,
+				TTFT: metrics.Stats{Mean: 10*float64(seed) + more}})
 		}
 	}
-	slices.SortStableFunc(sums, func(a, b sim.Summary) int {
+	slices.SortStableFunc(sums, func(a, b metrics.Summary) int {
 		return strings.Compare(a.System, b.System)
 	})
 	text := printed(t, (&Runs{Sums: sums, Unit: "requests/s"}).Doc())
@@ -170,7 +174,7 @@ func TestPairedDifferences(t *testing.T) {
 
 // Warnings of the same kind share a line whatever their numbers. Two kinds of one trace do not.
 func TestWarningsShareLines(t *testing.T) {
-	r := &Runs{Sums: []sim.Summary{
+	r := &Runs{Sums: []metrics.Summary{
 		{Name: "a", System: "vllm", Rate: 1, Warnings: []warn.Warning{
 			{Kind: warn.Rejected, Text: "12 of 300 requests rejected"},
 			{Kind: warn.RowsLeft, Text: "3 rows left out: t.csv"}}},
@@ -193,7 +197,7 @@ func TestWarningsShareLines(t *testing.T) {
 
 // Warnings about requests and the queue are above those about the cost model, the gravest first.
 func TestSeriousWarningsFirst(t *testing.T) {
-	r := &Runs{Sums: []sim.Summary{{Name: "a", System: "vllm", Rate: 1, Warnings: []warn.Warning{
+	r := &Runs{Sums: []metrics.Summary{{Name: "a", System: "vllm", Rate: 1, Warnings: []warn.Warning{
 		{Kind: warn.HeadsSampled, Text: "heads sampled"}, {Kind: warn.Assumed, Text: "assumed"},
 		{Kind: warn.FewRequests, Text: "few"}, {Kind: warn.Truncated, Text: "truncated"},
 		{Kind: warn.UnstableQueue, Text: "unstable"}, {Kind: warn.Rejected, Text: "rejected"}}}}}
@@ -214,7 +218,7 @@ func TestWhichRuns(t *testing.T) {
 		for _, budget := range []int{1024, 2048} {
 			for _, rate := range []float64{0.5, 1} {
 				for seed := range uint64(2) {
-					r.Sums = append(r.Sums, sim.Summary{System: system, Rate: rate, Seed: seed})
+					r.Sums = append(r.Sums, metrics.Summary{System: system, Rate: rate, Seed: seed})
 					r.Settings = append(r.Settings, map[string]any{"selection.budget_tokens": budget,
 						"workload.rate": rate, "seed": seed})
 				}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/validate"
 	"github.com/sparseserve/sparseserve/internal/doc"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // overLive is the picture of a validation: one chart per figure with a goal.
@@ -26,7 +26,7 @@ func overLive(r *validate.Report) doc.Figure {
 }
 
 // scatter has one dot per run, simulated over live; nil if no run has both.
-func scatter(r *validate.Report, key string, m *sim.Metric) *doc.Chart {
+func scatter(r *validate.Report, key string, m *metrics.Metric) *doc.Chart {
 	dots := []doc.Line{{Name: "below saturation", Color: "#0072b2", Dots: true},
 		{Name: "saturated", Color: "#c62f1f", Dots: true}}
 	low, high := math.Inf(1), 0.0

@@ -14,15 +14,15 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/validate"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/warn"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // validated is a run with fixed figures; off is the error of mean TTFT.
 func validated(name string, rate, off float64, saturated bool) validate.ValidatedRun {
 	r := validate.ValidatedRun{Run: name, System: name, Model: "m", Rate: rate, Saturated: saturated,
 		LiveFolder: "live/" + name}
-	r.Live = sim.Summary{TTFT: sim.Stats{Mean: 2}, ThroughputTokS: 100, Steps: 1000}
-	r.Simulated = sim.Summary{TTFT: sim.Stats{Mean: 2 * (1 + off)}, ThroughputTokS: 100}
+	r.Live = metrics.Summary{TTFT: metrics.Stats{Mean: 2}, ThroughputTokS: 100, Steps: 1000}
+	r.Simulated = metrics.Summary{TTFT: metrics.Stats{Mean: 2 * (1 + off)}, ThroughputTokS: 100}
 	blocks, delay := 0.0, 0.0 // only one run loads and waits
 	if name == "bad" {
 		blocks, delay = 40, 0.1

@@ -11,7 +11,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/whatif"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/stats"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // WhatIf returns the document of a what-if of configurations, if they are known.
@@ -34,11 +34,11 @@ func WhatIf(name string, w *whatif.Result, varied ...*config.Config) *doc.Doc {
 	heat := doc.Figure{Name: "heat", Title: "Two knobs together",
 		Caption: caption + " Blue is better than what is configured, red worse."}
 	var all []resultWarning
-	var sums []sim.Summary
+	var sums []metrics.Summary
 	none, whiskers := "", ""
 	for _, c := range w.Cases {
 		all = append(all, said(c.Base.Warnings, c.Name)...)
-		sums = append(sums, sim.Summary{System: c.Name, SLO: c.SLO})
+		sums = append(sums, metrics.Summary{System: c.Name, SLO: c.SLO})
 		effective, idle := parted(c)
 		d.Answers = append(d.Answers, mostEffect(w, c, effective)...)
 		if len(idle) > 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 const sweepFile = `[workload]
@@ -44,7 +44,7 @@ func TestSweepJSON(t *testing.T) {
 	writeFile(t, "s.toml", sweepFile)
 	status, out, errs := runHere(t.Context(), pretend, "simulate", "s.toml", "--json", "--out", "here",
 		"--points", "kept")
-	var runs []sim.Summary
+	var runs []metrics.Summary
 	if err := json.Unmarshal([]byte(out), &runs); err != nil || status != 0 || errs != "" ||
 		len(runs) != 8 {
 		t.Errorf("status %d, stderr %q, %d runs, %v", status, errs, len(runs), err)
@@ -58,7 +58,7 @@ func TestSweepJSON(t *testing.T) {
 // made the point and did not do so.
 func TestSweepNearALimit(t *testing.T) {
 	var paced atomic.Int64
-	near := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+	near := func(ctx context.Context, p config.Point, sink run.Sink) (metrics.Summary, error) {
 		sum, err := pretend(ctx, p, sink)
 		if sum.KVFull = 0.3; sink.StepTime > 0 {
 			paced.Add(1)

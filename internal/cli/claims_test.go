@@ -17,7 +17,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/papers"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // The sensitivity of claims is measured with every tuned parameter.
@@ -25,7 +25,7 @@ func TestClaimsSensitivity(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures every claim 27 times")
 	}
-	runner := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+	runner := func(ctx context.Context, p config.Point, sink run.Sink) (metrics.Summary, error) {
 		sum, err := pretend(ctx, p, sink)
 		sum.PhaseS = map[string]float64{"prefill_attention": 200}
 		if sum.TTFT.Mean = 1; p.System.Prefill.Split == "chunked" {

@@ -17,19 +17,19 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/internal/warn"
-	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // pretend is a runner with fixed results: vLLM drowns from 0.15 requests/s.
-func pretend(_ context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+func pretend(_ context.Context, p config.Point, sink run.Sink) (metrics.Summary, error) {
 	rate, seed := p.Workload.Rate, float64(p.Seed)
-	sum := sim.Summary{
+	sum := metrics.Summary{
 		Requests: max(1, p.Workload.Requests), Completed: max(1, p.Workload.Requests), ServedShare: 1,
-		SimulatedS: 3000, Steps: 60000, TTFT: sim.Stats{Mean: 1.5 + 10*rate + seed/10, P50: 1, P90: 4,
+		SimulatedS: 3000, Steps: 60000, TTFT: metrics.Stats{Mean: 1.5 + 10*rate + seed/10, P50: 1, P90: 4,
 			P99: 9.25},
-		TBT:            sim.Stats{Mean: 0.03 + rate/10, P50: 0.03, P90: 0.05, P99: 0.31},
-		QueueDelay:     sim.Stats{Mean: rate, P50: 0, P90: 1, P99: 4},
+		TBT:            metrics.Stats{Mean: 0.03 + rate/10, P50: 0.03, P90: 0.05, P99: 0.31},
+		QueueDelay:     metrics.Stats{Mean: rate, P50: 0, P90: 1, P99: 4},
 		ThroughputTokS: 197 * rate, BatchMean: 1 + 20*rate, SLOMet: new(true),
 		PhaseS: map[string]float64{"linears": 1000},
 	}
@@ -53,7 +53,7 @@ func pretend(_ context.Context, p config.Point, sink run.Sink) (sim.Summary, err
 		sink.Finished()
 		if sink.Watch != nil { // answers one at a time, within a quarter of a second
 			at := float64(i+1) / min(rate, 4)
-			sink.Watch.Ended(&sim.RequestRecord{LastToken: des.Time(at * float64(des.Second))})
+			sink.Watch.Ended(&metrics.Request{LastToken: des.Time(at * float64(des.Second))})
 		}
 	}
 	if sink.Requests != nil {
@@ -135,8 +135,8 @@ func TestList(t *testing.T) {
 
 // TestErrors: one line on stderr, nothing on stdout, status 1, no file left.
 func TestErrors(t *testing.T) {
-	boom := func(context.Context, config.Point, run.Sink) (sim.Summary, error) {
-		return sim.Summary{}, errors.New("t.csv:3: half a line")
+	boom := func(context.Context, config.Point, run.Sink) (metrics.Summary, error) {
+		return metrics.Summary{}, errors.New("t.csv:3: half a line")
 	}
 	cases := []struct {
 		args []string

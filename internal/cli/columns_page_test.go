@@ -22,6 +22,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/validate"
 	"github.com/sparseserve/sparseserve/experiments/whatif"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -70,10 +71,10 @@ func header(text *bytes.Buffer) []string {
 // summaryColumns returns the columns of summary.csv for a run that has every optional figure.
 func summaryColumns(t *testing.T) []string {
 	t.Helper()
-	whole := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+	whole := func(ctx context.Context, p config.Point, sink run.Sink) (metrics.Summary, error) {
 		s, err := pretend(ctx, p, sink)
-		s.ProgressiveStats, s.PrefixCache = &sim.ProgressiveStats{}, &sim.PrefixStats{}
-		s.Window, s.Replicas, s.Concurrency = &sim.Window{}, 2, 1
+		s.ProgressiveStats, s.PrefixCache = &metrics.ProgressiveStats{}, &metrics.PrefixStats{}
+		s.Window, s.Replicas, s.Concurrency = &metrics.Window{}, 2, 1
 		return s, err
 	}
 	dir := t.TempDir()
@@ -151,7 +152,7 @@ func TestJSONPage(t *testing.T) {
 		name string
 		of   any
 	}{
-		{"summary.json", []sim.Summary{}}, {"index.json", run.Index{}},
+		{"summary.json", []metrics.Summary{}}, {"index.json", run.Index{}},
 		{"goodput.json", []capacity.Goodput{}}, {"purchase.json", capacity.Purchase{}},
 		{"whatif.json", whatif.Result{}}, {"compare.json", []validate.RecordComparison{}},
 		{"replay.json", validate.ReplayReport{}}, {"validate.json", []validate.Comparison{}},

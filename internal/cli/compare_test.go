@@ -16,7 +16,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/internal/warn"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -24,10 +24,10 @@ import (
 var measuredRun, _ = filepath.Abs("../../traces/testdata/measured/llama2-7b_h100_codegen.csv.gz")
 
 // steadyServer answers every request after 30 ms, with 10 ms a token.
-func steadyServer(_ context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+func steadyServer(_ context.Context, p config.Point, sink run.Sink) (metrics.Summary, error) {
 	stream, err := traces.Open(p.Workload, p.Seed)
 	if err != nil {
-		return sim.Summary{}, err
+		return metrics.Summary{}, err
 	}
 	fmt.Fprintln(sink.Requests,
 		"id,set,prompt_tokens,output_tokens,arrival_s,scheduled_s,first_token_s,last_token_s,"+
@@ -35,7 +35,7 @@ func steadyServer(_ context.Context, p config.Point, sink run.Sink) (sim.Summary
 	for id := 1; ; id++ {
 		a, ok, err := stream.Next()
 		if !ok || err != nil {
-			return sim.Summary{Completed: id - 1, Warnings: []warn.Warning{{Kind: warn.Assumed,
+			return metrics.Summary{Completed: id - 1, Warnings: []warn.Warning{{Kind: warn.Assumed,
 					Text: "linears: more tokens than measured"}}},
 				err
 		}

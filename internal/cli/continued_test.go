@@ -8,7 +8,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // A sweep or plan of two workers that is interrupted, within runs, and given again leaves the files
@@ -35,7 +35,7 @@ func TestInterruptedWorkersGoOn(t *testing.T) {
 		for _, after := range []int64{1, 4} {
 			ctx, cancel := context.WithCancel(t.Context())
 			var ended atomic.Int64
-			interrupts := func(ctx context.Context, p config.Point, s run.Sink) (sim.Summary, error) {
+			interrupts := func(ctx context.Context, p config.Point, s run.Sink) (metrics.Summary, error) {
 				if ended.Load() >= after {
 					cancel() // within a run, while another may be running
 				}

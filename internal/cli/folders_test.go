@@ -9,7 +9,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // A sweep's tables never lose the runs of another sweep: other settings have another folder, a
@@ -67,7 +67,7 @@ func TestSweepFolderIsLocked(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "s.toml", sweepFile)
 	inner := ""
-	runner := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+	runner := func(ctx context.Context, p config.Point, sink run.Sink) (metrics.Summary, error) {
 		if inner == "" {
 			_, _, inner = runHere(ctx, pretend, "simulate", "s.toml", "--out", "here", "--points", "two")
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/answers"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // head describes the runs that are about to start.
@@ -25,7 +25,7 @@ func headOf(ctx context.Context, app *App, all ...*config.Config) (*head, error)
 	h := &head{configs: all}
 	bar := newProgress(app.Stderr, "requests of short runs that show what the systems sustain")
 	defer bar.close()
-	short := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+	short := func(ctx context.Context, p config.Point, sink run.Sink) (metrics.Summary, error) {
 		bar.planned(p.Workload.Requests)
 		sink.Finished = bar.finished
 		return app.Run(ctx, p, sink)

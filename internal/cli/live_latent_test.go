@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // tinyDSA is a live run of the example model with latent attention.
@@ -39,7 +39,7 @@ func TestLiveLatentAttention(t *testing.T) {
 func liveDSA(t *testing.T, hot bool, more ...string) {
 	status, out, errs := tinyDSA(t, append(more, "--set",
 		"system.preset="+filepath.Base(t.Name()))...)
-	var all []sim.Summary
+	var all []metrics.Summary
 	if err := json.Unmarshal([]byte(out), &all); status != 0 || err != nil || len(all) != 1 {
 		t.Fatalf("status %d, %v, stderr %q\n%s", status, err, errs, out)
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // wideModel writes the tiny model with the heads of 128 values that sparse prefill's kernels have,
@@ -85,7 +85,7 @@ func TestLivePrefillsByPatterns(t *testing.T) {
 	if s := only(t, string(text)); s.Completed != 2 || s.PhaseS["prefill_index"] <= 0 ||
 		s.PhaseS["prefill_attention"] <= 0 {
 		t.Errorf("%+v", s)
-	} else if rest, ok := s.PhaseS[sim.UnsplitPhase]; rest != 0 || !ok {
+	} else if rest, ok := s.PhaseS[metrics.UnsplitPhase]; rest != 0 || !ok {
 		t.Errorf("of steps that are all split, %g s are not; it says so: %v", rest, ok)
 	}
 }
@@ -102,7 +102,7 @@ func TestLiveStepsThatAreNotSplit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := only(t, string(text)); s.PhaseS[sim.UnsplitPhase] <= 0 || s.PhaseS["linears"] <= 0 {
+	if s := only(t, string(text)); s.PhaseS[metrics.UnsplitPhase] <= 0 || s.PhaseS["linears"] <= 0 {
 		t.Errorf("phases %v", s.PhaseS)
 	}
 	if _, err := os.Stat("out/live/time.png"); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // PSA's systems run live to the end: the device counts the same rounds and unused loads as the
@@ -24,7 +25,7 @@ func livePSA(t *testing.T, stop string) {
 		"--set", "selection.epsilon=0.8", "--set", "selection.stop="+stop, "--set", "output.steps=true")
 	t.Chdir(t.TempDir())
 	status, out, errs := runHere(t.Context(), run.NewSimulator().Run, args...)
-	var all []sim.Summary
+	var all []metrics.Summary
 	if err := json.Unmarshal([]byte(out), &all); status != 0 || err != nil || len(all) != 2 {
 		t.Fatalf("status %d, %v, stderr %q\n%s", status, err, errs, out)
 	}

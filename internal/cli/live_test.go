@@ -11,7 +11,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/hw"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // tinyLive are the arguments of a short run of a tiny model.
@@ -31,9 +31,9 @@ func tinyLive(t *testing.T, more ...string) []string {
 		"--set", "system.max_requests=16", "--set", "offload.save_buffer_mib=1"}, more...)
 }
 
-func only(t *testing.T, text string) (s sim.Summary) {
+func only(t *testing.T, text string) (s metrics.Summary) {
 	t.Helper()
-	var all []sim.Summary
+	var all []metrics.Summary
 	if err := json.Unmarshal([]byte(text), &all); err != nil || len(all) != 1 {
 		t.Fatalf("%v, %d runs: %s", err, len(all), text)
 	}
@@ -157,7 +157,7 @@ func TestInterruptWithinARun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	simulate := run.NewSimulator().Run
-	runner := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+	runner := func(ctx context.Context, p config.Point, sink run.Sink) (metrics.Summary, error) {
 		finished, left := sink.Finished, 3
 		sink.Finished = func() {
 			finished()

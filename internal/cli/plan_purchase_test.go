@@ -12,12 +12,12 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/internal/warn"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // shared is a runner whose P99 TTFT is 1 s at 6 requests/s on a GPU of an H200's replica, and at
 // half of that on another card's.
-func shared(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) {
+func shared(_ context.Context, p config.Point, _ run.Sink) (metrics.Summary, error) {
 	capacity := 3.0
 	if p.GPU == "h200" {
 		capacity = 6
@@ -27,7 +27,7 @@ func shared(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) 
 	}
 	capacity *= float64(p.Fleet.Replicas * p.System.TensorParallel)
 	n, rate := p.Workload.Requests, p.Workload.Rate
-	return sim.Summary{
+	return metrics.Summary{
 		Requests:          n,
 		Completed:         n,
 		Rate:              rate,
@@ -35,8 +35,8 @@ func shared(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) 
 		RequestThroughput: rate,
 		PromptTokS:        2000 * rate,
 		ThroughputTokS:    200 * rate,
-		TTFT:              sim.Stats{P99: rate / capacity},
-		TBT:               sim.Stats{P99: 0.03},
+		TTFT:              metrics.Stats{P99: rate / capacity},
+		TBT:               metrics.Stats{P99: 0.03},
 		Warnings:          []warn.Warning{},
 	}, nil
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // loaded is a runner whose delay passes 2 s at 0.11 requests/s and a little
 // more with every seed; sparseserve's P99 TBT grows too long at 0.5.
-func loaded(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) {
-	sum := sim.Summary{Completed: p.Workload.Requests, TBT: sim.Stats{P99: 0.05},
-		QueueDelay:     sim.Stats{Mean: 2 * p.Workload.Rate / (0.1 + float64(p.Seed)/100)},
+func loaded(_ context.Context, p config.Point, _ run.Sink) (metrics.Summary, error) {
+	sum := metrics.Summary{Completed: p.Workload.Requests, TBT: metrics.Stats{P99: 0.05},
+		QueueDelay:     metrics.Stats{Mean: 2 * p.Workload.Rate / (0.1 + float64(p.Seed)/100)},
 		ThroughputTokS: 197 * p.Workload.Rate}
 	if p.System.Name == "sparseserve" {
 		sum.QueueDelay.Mean = 0.1
@@ -85,9 +85,9 @@ func TestPlanJSON(t *testing.T) {
 func TestPlanInterrupt(t *testing.T) {
 	t.Chdir(t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
-	stopped := func(ctx context.Context, _ config.Point, _ run.Sink) (sim.Summary, error) {
+	stopped := func(ctx context.Context, _ config.Point, _ run.Sink) (metrics.Summary, error) {
 		cancel()
-		return sim.Summary{}, ctx.Err()
+		return metrics.Summary{}, ctx.Err()
 	}
 	status, out, errs := runHere(ctx, stopped, "goodput")
 	want := "sparseserve: interrupted; finished runs are kept: the same command goes on\n"

@@ -13,7 +13,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/warn"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // reportedRun is a small configuration whose runs take milliseconds.
@@ -224,7 +224,7 @@ func TestReportOfBrokenFolders(t *testing.T) {
 func TestFoldersWithoutRequests(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "s.toml", sweepFile)
-	nothing := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+	nothing := func(ctx context.Context, p config.Point, sink run.Sink) (metrics.Summary, error) {
 		sum, err := pretend(ctx, p, sink)
 		sum.Completed, sum.Warnings = 0, []warn.Warning{{Kind: warn.NoneFinished,
 			Text: "no request finished"}}

@@ -17,7 +17,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/internal/show"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 type simulateCmd struct {
@@ -123,7 +123,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 		return fmt.Errorf("%w; %s and are kept in %s", runErr, finishedOf(results, len(points)),
 			folder.Dir())
 	}
-	if !slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Completed > 0 }) {
+	if !slices.ContainsFunc(sums, func(s metrics.Summary) bool { return s.Completed > 0 }) {
 		return errors.New("no request was served; the warnings say why")
 	}
 	return nil
@@ -194,7 +194,7 @@ func finishedOf(results []run.Result, of int) string {
 
 // report prints the results, and draws them if the runs have no axes.
 func (s *simulateCmd) report(ctx context.Context, app *App, q *run.Question, folder *run.Folder,
-	written []string, sums []sim.Summary) error {
+	written []string, sums []metrics.Summary) error {
 	if s.JSON {
 		return printJSON(app, sums)
 	}
@@ -220,7 +220,7 @@ func (s *simulateCmd) report(ctx context.Context, app *App, q *run.Question, fol
 }
 
 // answerOf returns the results of a folder's runs.
-func answerOf(q *run.Question, folder *run.Folder, sums []sim.Summary) *answers.Runs {
+func answerOf(q *run.Question, folder *run.Folder, sums []metrics.Summary) *answers.Runs {
 	runs := &answers.Runs{Name: q.Name, Sums: sums, Settings: q.Settings()}
 	var units []string
 	for i := range q.Runs {

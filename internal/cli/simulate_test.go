@@ -13,7 +13,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 func TestSimulate(t *testing.T) {
@@ -87,10 +87,10 @@ func TestReplayedTraceHasFigures(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	runner := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+	runner := func(ctx context.Context, p config.Point, sink run.Sink) (metrics.Summary, error) {
 		if p.Workload.Rate == 0.15 {
 			cancel()
-			return sim.Summary{}, ctx.Err()
+			return metrics.Summary{}, ctx.Err()
 		}
 		return pretend(ctx, p, sink)
 	}
@@ -135,7 +135,7 @@ func TestInterruptBeforeAnything(t *testing.T) {
 func TestSimulateChoosesRates(t *testing.T) {
 	t.Chdir(t.TempDir())
 	ran := 0
-	counted := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+	counted := func(ctx context.Context, p config.Point, sink run.Sink) (metrics.Summary, error) {
 		if sink.Requests != nil {
 			ran++
 		}
@@ -232,7 +232,7 @@ func TestSettingsName(t *testing.T) {
 func TestSimulateKeepsOtherResults(t *testing.T) {
 	t.Chdir(t.TempDir())
 	ran := 0
-	counted := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+	counted := func(ctx context.Context, p config.Point, sink run.Sink) (metrics.Summary, error) {
 		ran++
 		return pretend(ctx, p, sink)
 	}

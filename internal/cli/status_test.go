@@ -9,14 +9,14 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // An experiment that served no request is no success, though its results are kept and printed;
 // one of which a system served some is.
 func TestNothingServed(t *testing.T) {
 	refuse := func(who []string) run.Runner {
-		return func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+		return func(ctx context.Context, p config.Point, sink run.Sink) (metrics.Summary, error) {
 			sum, err := pretend(ctx, p, sink)
 			if slices.Contains(who, p.System.Name) {
 				sum.Completed, sum.Rejected = 0, p.Workload.Requests

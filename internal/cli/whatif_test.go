@@ -12,7 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // whatifFlags are a small what-if on runs that are pretended.
@@ -66,12 +66,12 @@ func TestWhatIfInterrupt(t *testing.T) {
 }
 
 // failing is a runner that is not to run.
-func failing(context.Context, config.Point, run.Sink) (sim.Summary, error) {
-	return sim.Summary{}, errors.New("run again")
+func failing(context.Context, config.Point, run.Sink) (metrics.Summary, error) {
+	return metrics.Summary{}, errors.New("run again")
 }
 
 // linked is loaded, and the sooner the slower the link and the larger the budget.
-func linked(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+func linked(ctx context.Context, p config.Point, sink run.Sink) (metrics.Summary, error) {
 	sum, err := loaded(ctx, p, sink)
 	link := 25.1
 	if v, ok := p.Card["link_h2d"]; ok {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // synthetic are settings of a small server and its requests, none of which is from a file.
@@ -27,7 +27,7 @@ func TestSimulateClosedLoop(t *testing.T) {
 	args := append([]string{"simulate", "--set", "workload.concurrency=[2,8]", "--set",
 		"workload.requests=200"}, synthetic...)
 	status, out, errs := invoke(t, simulator, append(args, "--json")...)
-	var sums []sim.Summary
+	var sums []metrics.Summary
 	if err := json.Unmarshal([]byte(out), &sums); status != 0 || err != nil || len(sums) != 4 {
 		t.Fatalf("status %d, %v, %d runs\n%s", status, err, len(sums), errs)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 const seed, blockTokens = 7, 16
@@ -71,13 +72,13 @@ type run struct {
 	decoded  map[int][]place             // by request: decodes in order, by layer
 	misses   map[place]int
 	preempts int
-	steps    []sim.StepRecord
+	steps    []metrics.Step
 	counters latent.Counters
 }
 
-func (r *run) Request(*sim.RequestRecord) error { return nil }
-func (r *run) Gap(des.Time)                     {}
-func (r *run) Step(s *sim.StepRecord) error     { r.steps = append(r.steps, *s); return nil }
+func (r *run) Request(*metrics.Request) error { return nil }
+func (r *run) Gap(des.Time)                   {}
+func (r *run) Step(s *metrics.Step) error     { r.steps = append(r.steps, *s); return nil }
 
 type workload struct{ next int }
 

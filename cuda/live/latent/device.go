@@ -11,6 +11,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Config describes a device.
@@ -185,7 +186,7 @@ func (d *Device) Compute(layer int, _ *sim.Work) error {
 }
 
 // Finish implements sim.Device.
-func (d *Device) Finish() (t sim.Timing, err error) {
+func (d *Device) Finish() (t metrics.Timing, err error) {
 	d.pick()
 	if d.sync(); d.err != nil {
 		return t, d.err

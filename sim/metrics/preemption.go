@@ -1,4 +1,4 @@
-package sim
+package metrics
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ const costlyPreemption = 0.05
 
 // step adds a step of a model with the given layers. A step's time is divided evenly among its
 // token-layers. A decode is one token in every layer.
-func (c *recomputation) step(r *StepRecord, layers int) {
+func (c *recomputation) step(r *Step, layers int) {
 	seconds := r.Timing.Elapsed.Seconds()
 	c.busy += seconds
 	if r.Recomputed == 0 {
@@ -30,25 +30,25 @@ func (c *recomputation) step(r *StepRecord, layers int) {
 }
 
 // preemption adds the cost of preemptions to the summary, and a warning if it is high.
-func (m *Metrics) preemption(s *Summary) {
+func (m *Run) preemption(s *Summary) {
 	if m.recomputed.tokenLayers == 0 {
 		return
 	}
-	s.RecomputedTokens = m.recomputed.tokenLayers / int64(m.layers)
+	s.RecomputedTokens = m.recomputed.tokenLayers / int64(m.of.Layers)
 	s.RecomputedShare = m.recomputed.share / m.recomputed.busy
 	if s.RecomputedShare <= costlyPreemption || m.preemptions == 0 {
 		return
 	}
 	text := fmt.Sprintf("preemptions: %d, %s a request; %.0f %% of the steps' time computes lost KV "+
 		"again", m.preemptions, ratio(m.preemptions, m.done), 100*s.RecomputedShare)
-	if m.done > 0 && m.room > 0 {
+	if m.done > 0 && m.of.Tokens > 0 {
 		tokens := (m.rates.prompts + m.finishedTokens) / int64(m.done)
-		if fit := m.room / max(1, tokens); fit < int64(m.submitted) {
+		if fit := m.of.Tokens / max(1, tokens); fit < int64(m.submitted) {
 			text += fmt.Sprintf(": KV of %d of %d requests fits", fit, m.submitted)
 		}
 	}
 	text += "; lower system.max_requests, give KV more memory"
-	if !m.prefixes && !m.offload {
+	if !m.of.Prefixes && !m.of.Offload {
 		text += ", or keep lost KV with prefix_cache.mode = \"vllm\""
 	}
 	s.warn(warn.New(warn.Preemptions, "%s", text).With(map[string]float64{

@@ -1,4 +1,4 @@
-package sim
+package metrics
 
 import (
 	"fmt"
@@ -52,8 +52,8 @@ type Window struct {
 // end.
 type journal struct {
 	arrivals []des.Time // by ID - 1
-	ended    []ended
-	steps    []StepRecord
+	ended    []Life
+	steps    []Step
 	lost     []lostUse
 }
 
@@ -63,24 +63,17 @@ type lostUse struct {
 	use PrefixUse
 }
 
-// ended is the record of a served or rejected request.
-type ended struct {
-	RequestRecord
-	gaps     []des.Time
-	recalled recalled
-}
-
 // cut returns the number of requests to leave out at the start and at the end. settled is false if
 // MSER-5 would leave out more than half.
 func (j *journal) cut(c *Cutoff) (warmup, drain int, settled bool) {
 	n := len(j.arrivals)
-	var served []*ended // by arrival
+	var served []*Life // by arrival
 	for i := range j.ended {
 		if j.ended[i].Rejected == "" {
 			served = append(served, &j.ended[i])
 		}
 	}
-	slices.SortFunc(served, func(a, b *ended) int { return a.ID - b.ID })
+	slices.SortFunc(served, func(a, b *Life) int { return a.ID - b.ID })
 	settled = true
 	switch c.Warmup {
 	case CutShare:
@@ -112,7 +105,7 @@ func (j *journal) cut(c *Cutoff) (warmup, drain int, settled bool) {
 
 // steady returns the number of leading requests that MSER-5 leaves out: the maximum for TTFT and
 // end-to-end time.
-func steady(served []*ended) (cut int, settled bool) {
+func steady(served []*Life) (cut int, settled bool) {
 	ttft, e2e := make([]float64, len(served)), make([]float64, len(served))
 	for i, r := range served {
 		ttft[i], e2e[i] = (r.FirstToken - r.Arrival).Seconds(), (r.LastToken - r.Arrival).Seconds()
@@ -153,8 +146,8 @@ func mser5(x []float64) (cut int, settled bool) {
 }
 
 // windowed returns the metrics of the part of the run that the cutoff keeps.
-func (m *Metrics) windowed(c *Cutoff) *Metrics {
-	j := m.journal
+func (m *Run) windowed() *Run {
+	j, c := m.journal, &m.of.Cutoff
 	warmup, drain, settled := j.cut(c)
 	n := len(j.arrivals)
 	if n == 0 {
@@ -167,11 +160,12 @@ func (m *Metrics) windowed(c *Cutoff) *Metrics {
 	if drain > 0 && j.arrivals[n-drain] > from {
 		to = j.arrivals[n-drain]
 	}
-	w := NewMetrics()
-	w.replicas = make([]replicaUse, len(m.replicas))
-	w.about = m.about
+	of := m.of
+	of.Cutoff = Cutoff{}
+	w := New(of)
+	w.observed = m.observed
 	for _, at := range j.arrivals[warmup : n-drain] {
-		w.arrived(at)
+		w.Arrived(at)
 	}
 	refused := 0 // rejected requests that are left out
 	for i := range j.ended {
@@ -185,13 +179,13 @@ func (m *Metrics) windowed(c *Cutoff) *Metrics {
 	w.rates, w.start, w.end = rates{}, from, to
 	for i := range j.ended {
 		if r := &j.ended[i]; r.Rejected == "" && r.LastToken > from && r.LastToken <= to {
-			w.finished(&r.RequestRecord)
+			w.finished(&r.Request)
 		}
 	}
 	w.replaySteps(j.steps)
 	for i := range j.lost {
 		if l := &j.lost[i]; l.at > from && l.at <= to {
-			w.prefix.add(&l.use)
+			w.prefix.Add(&l.use)
 		}
 	}
 	w.window = &Window{FromS: nearest(from), ToS: nearest(to), Warmup: warmup, Drain: drain}
@@ -218,31 +212,31 @@ func orNone(rule string) string {
 }
 
 // replay counts a recorded request.
-func (m *Metrics) replay(r *ended) {
+func (m *Run) replay(r *Life) {
 	m.retried += r.Retries
 	if r.Rejected != "" {
 		m.rejected(r.Rejected)
 		return
 	}
 	if r.Prompt < r.Given {
-		m.truncated(r.Given, r.Prompt)
+		m.truncations.add(r.Given, r.Prompt)
 	}
 	m.QueueDelay.add(r.Scheduled - r.Arrival)
 	m.preemptions += r.Preemptions
 	for _, t := range r.gaps {
-		m.gap(t)
+		m.TBT.add(t)
 	}
-	m.recalls.add(&r.recalled)
-	m.completed(&r.RequestRecord)
+	m.recalls.add(&r.Recalled)
+	m.completed(&r.Request)
 }
 
 // replaySteps counts the steps that end in the window, and the resource use of all steps within it.
-func (m *Metrics) replaySteps(steps []StepRecord) {
+func (m *Run) replaySteps(steps []Step) {
 	for i := range steps {
 		r := &steps[i]
 		end := r.Start + r.Timing.Elapsed
 		if end > m.start && end <= m.end {
-			m.step(r)
+			m.Step(r)
 			m.rates.tokens += int64(r.Tokens)
 		}
 	}

@@ -1,4 +1,4 @@
-package sim
+package metrics
 
 import (
 	"math"
@@ -57,9 +57,9 @@ func TestDistributionAgainstSort(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	m := NewMetrics()
+	m := New(About{Replicas: 1})
 	for i := range 400 {
-		m.scheduled(des.Time(i) * des.Second)
+		m.Schedule(&Life{}, des.Time(i)*des.Second)
 	}
 	m.sampled, m.groups, m.loadError, m.done = 32, 1024, 0.0123, 199
 	w := warn.Texts(m.Summary().Warnings)
@@ -72,23 +72,23 @@ func TestWarnings(t *testing.T) {
 	if !slices.Equal(w, want) {
 		t.Errorf("warnings are %q", w)
 	}
-	m = NewMetrics()
+	m = New(About{Replicas: 1})
 	m.submitted, m.done = 300, 297
 	m.rejected("prompt of 5 tokens exceeds the maximum of 4")
-	m.truncated(9, 4)
+	m.Truncate(9, 4)
 	if w := warn.Texts(m.Summary().Warnings); !slices.Equal(w, []string{
 		"1 of 300 requests rejected: prompt of 5 tokens exceeds the maximum of 4",
 		"1 of 300 prompts truncated to 4 tokens (longest 9)"}) {
 		t.Errorf("warnings are %q", w)
 	}
 	m.rejected("another")
-	m.truncated(8, 3)
+	m.Truncate(8, 3)
 	if w := warn.Texts(m.Summary().Warnings); m.Summary().Truncated != 2 || !slices.Equal(w, []string{
 		"2 of 300 requests rejected: the first, prompt of 5 tokens exceeds the maximum of 4",
 		"2 of 300 prompts truncated to between 3 and 4 tokens (longest 9)"}) {
 		t.Errorf("warnings are %q", w)
 	}
-	if m := NewMetrics(); len(m.Summary().Warnings) != 1 {
+	if m := New(About{Replicas: 1}); len(m.Summary().Warnings) != 1 {
 		t.Errorf("warnings of nothing: %q", m.Summary().Warnings)
 	}
 }

@@ -1,4 +1,4 @@
-package sim
+package metrics
 
 import (
 	"math"
@@ -14,7 +14,7 @@ type replicaUse struct {
 }
 
 // step adds a step of the replica.
-func (u *replicaUse) step(r *StepRecord) {
+func (u *replicaUse) step(r *Step) {
 	u.busy += r.Timing.Elapsed
 	u.within(r, math.MinInt64, math.MaxInt64)
 }
@@ -28,12 +28,12 @@ type ReplicaLoad struct {
 
 // uses returns the mean utilisation over replicas, and the peak of any replica, over a run of the
 // given duration in seconds.
-func (m *Metrics) uses(seconds float64) Uses {
+func (m *Run) uses(seconds float64) Uses {
 	all := m.replicas[0].uses
 	for i := range m.replicas[1:] {
 		all.join(&m.replicas[1+i].uses)
 	}
-	return all.of(&m.capacity, m.offload, m.tiers, seconds*float64(len(m.replicas)))
+	return all.of(&m.of.Capacity, m.of.Offload, m.of.Tiers, seconds*float64(len(m.replicas)))
 }
 
 // join adds the use of another replica in the same time.
@@ -49,7 +49,7 @@ func (u *uses) join(o *uses) {
 }
 
 // fleet returns the figures of a fleet. They are zero for a single replica without retries.
-func (m *Metrics) fleet(seconds float64) (replicas, retried int, loads []ReplicaLoad) {
+func (m *Run) fleet(seconds float64) (replicas, retried int, loads []ReplicaLoad) {
 	if len(m.replicas) == 1 && m.retried == 0 {
 		return 0, 0, nil
 	}
@@ -59,8 +59,8 @@ func (m *Metrics) fleet(seconds float64) (replicas, retried int, loads []Replica
 		if seconds > 0 {
 			l.BusyShare = u.busy.Seconds() / seconds
 		}
-		if m.capacity.KV > 0 {
-			l.PeakKVUse = float64(u.hbm.peak) / float64(m.capacity.KV)
+		if m.of.Capacity.KV > 0 {
+			l.PeakKVUse = float64(u.hbm.peak) / float64(m.of.Capacity.KV)
 		}
 		loads = append(loads, l)
 	}

@@ -1,9 +1,6 @@
-package sim
+package metrics
 
-import (
-	"github.com/sparseserve/sparseserve/internal/stats"
-	"github.com/sparseserve/sparseserve/sim/dsa"
-)
+import "github.com/sparseserve/sparseserve/internal/stats"
 
 // RecallProxy is the share of attention that selections cover, a proxy of accuracy from the score
 // process. It covers the decode tokens of completed requests and the groups with known selections.
@@ -20,19 +17,26 @@ type RecallProxy struct {
 	Accuracy float64 `json:"accuracy_proxy"`
 }
 
-// recalled accumulates the attention share that a request's selections cover.
-type recalled struct {
-	rows    [][]dsa.Recall // by group, over one cycle of its stream
-	each    []float32      // by token, mean over groups
-	sum     float64        // sum of each
-	missed2 float64        // sum over tokens of the mean squared missed share
+// Recalled accumulates the attention share that a request's selections cover.
+type Recalled struct {
+	each    []float32 // by token, mean over groups
+	sum     float64   // sum of each
+	missed2 float64   // sum over tokens of the mean squared missed share
 }
 
-// token adds a token.
-func (h *recalled) token(held, missed2 float64) {
+// Token adds a token: the covered share, and the mean squared missed share.
+func (h *Recalled) Token(held, missed2 float64) {
 	h.each = append(h.each, float32(held))
 	h.sum += held
 	h.missed2 += missed2
+}
+
+// means returns the means over the tokens, 0 without any.
+func (h *Recalled) means() (held, missed2 float64) {
+	if len(h.each) == 0 {
+		return 0, 0
+	}
+	return h.sum / float64(len(h.each)), h.missed2 / float64(len(h.each))
 }
 
 // recalls accumulates the results of requests.
@@ -43,7 +47,7 @@ type recalls struct {
 	byRequest, byToken stats.Counts // covered share in parts per billion
 }
 
-func (m *recalls) add(h *recalled) {
+func (m *recalls) add(h *Recalled) {
 	if len(h.each) == 0 {
 		return
 	}

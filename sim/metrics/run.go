@@ -1,4 +1,4 @@
-package sim
+package metrics
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// Metrics accumulates the figures of one run in bounded memory.
-type Metrics struct {
+// Run accumulates the figures of one run in bounded memory.
+type Run struct {
 	distributions
 	counts
 	moved
@@ -25,7 +25,27 @@ type Metrics struct {
 	journal      *journal // nil without a Cutoff
 	window       *Window
 	windowNote   string
-	about
+	of           About
+	observed
+}
+
+// About describes the server of a run, or the servers of a fleet.
+type About struct {
+	Replicas    int
+	Layers      int   // of the model
+	Progressive int   // layers per step with progressive attention
+	Tokens      int64 // KV capacity, over all replicas
+	BlockBytes  int64
+	Capacity    Capacity
+	Offload     bool
+	Prefixes    bool                // with a prefix cache
+	Tiers       bool                // with tiers below HBM
+	DRAM        bool                // with a DRAM tier
+	Good        func(*Request) bool // whether a served request met the SLO; nil: not evaluated
+	// LongWait is the queue delay in seconds that the SLO allows. A growing queue causes a warning
+	// only if delays exceed both LongWait and one second.
+	LongWait float64
+	Cutoff   Cutoff // the part of the run that the figures leave out
 }
 
 // distributions are the latencies of served requests.
@@ -48,23 +68,12 @@ type moved struct {
 	rounds, inRounds int64
 }
 
-// about is what holds for a whole run, whatever part of it the metrics cover.
-type about struct {
-	layers      int   // of the model
-	room        int64 // KV capacity in tokens, over all replicas
-	capacity    Capacity
-	good        func(*RequestRecord) bool // nil: not evaluated
-	longWait    float64                   // s
-	trend       trend                     // shows whether means depend on the run's length
-	stranded    int                       // requests that waited for a replica
-	strandedFor des.Time                  // longest wait for a replica
-	progressive int                       // layers per step with progressive attention
-	prefixes    bool                      // with a prefix cache
-	tiers       bool                      // with tiers below HBM
-	dram        bool                      // with a DRAM tier
+// observed is what holds for a whole run, whatever part of it the metrics cover.
+type observed struct {
+	trend       trend    // shows whether means depend on the run's length
+	stranded    int      // requests that waited for a replica
+	strandedFor des.Time // longest wait for a replica
 
-	blockBytes      int64
-	offload         bool
 	sampled, groups int     // of (layer, KV head) pairs; sampled = 0 when all are simulated
 	loadError       float64 // relative standard error of loaded due to sampling
 }
@@ -76,9 +85,13 @@ type rates struct {
 	tokens         int64 // output tokens, including requests in flight
 }
 
-// NewMetrics returns empty metrics.
-func NewMetrics() *Metrics {
-	return &Metrics{start: -1, replicas: make([]replicaUse, 1)}
+// New returns the metrics of a run that begins.
+func New(of About) *Run {
+	m := &Run{start: -1, replicas: make([]replicaUse, of.Replicas), of: of}
+	if of.Cutoff.On() {
+		m.journal = &journal{}
+	}
+	return m
 }
 
 // Distribution accumulates durations.
@@ -112,7 +125,8 @@ func (d *Distribution) Stats() Stats {
 	return Stats{Mean: d.sum / float64(d.n), P50: p[0], P90: p[1], P95: p[2], P99: p[3]}
 }
 
-func (m *Metrics) arrived(at des.Time) {
+// Arrived counts a request.
+func (m *Run) Arrived(at des.Time) {
 	m.submitted++
 	if m.journal != nil {
 		m.journal.arrivals = append(m.journal.arrivals, at)
@@ -122,36 +136,95 @@ func (m *Metrics) arrived(at des.Time) {
 	}
 }
 
-func (m *Metrics) rejected(why string) {
+func (m *Run) rejected(why string) {
 	if m.refused++; m.refused == 1 {
 		m.refusal = why
 	}
 }
 
 // remember keeps an ended request if figures may cover only a part of the run.
-func (m *Metrics) remember(r *RequestRecord, gaps []des.Time, h recalled) {
+func (m *Run) remember(l *Life) {
 	if m.journal != nil {
-		h.rows = nil // the next request's
-		m.journal.ended = append(m.journal.ended, ended{*r, gaps, h})
+		m.journal.ended = append(m.journal.ended, *l)
 	}
 }
 
-func (m *Metrics) truncated(given, served int) { m.truncations.add(given, served) }
+// Reject counts a request that is rejected.
+func (m *Run) Reject(l *Life) {
+	m.rejected(l.Rejected)
+	m.remember(l)
+}
 
-func (m *Metrics) scheduled(delay des.Time) {
+// Truncate counts a prompt that is served in part, in tokens.
+func (m *Run) Truncate(given, served int) { m.truncations.add(given, served) }
+
+// Schedule records the first step of a request.
+func (m *Run) Schedule(l *Life, at des.Time) {
+	l.Scheduled = at
+	delay := at - l.Arrival
 	m.QueueDelay.add(delay)
 	m.trend.add(delay.Seconds())
 }
 
-func (m *Metrics) gap(t des.Time)         { m.TBT.add(t) }
-func (m *Metrics) gaps(t des.Time, n int) { m.TBT.addMany(t, n) }
+// Preempt counts a preemption of a request.
+func (m *Run) Preempt(l *Life) {
+	l.Preemptions++
+	m.preemptions++
+}
 
-func (m *Metrics) completed(r *RequestRecord) {
+// Retry counts a request that begins anew because its replica failed.
+func (m *Run) Retry(l *Life) {
+	l.Retries++
+	m.retried++
+}
+
+// Strand counts a request that no replica takes.
+func (m *Run) Strand() { m.stranded++ }
+
+// Wait records how long a request had no replica.
+func (m *Run) Wait(t des.Time) { m.strandedFor = max(m.strandedFor, t) }
+
+// Emit records a token of a request. The gap since the token before it is 0 for the first one.
+func (m *Run) Emit(l *Life, first bool, now des.Time) (gap des.Time) {
+	if first {
+		l.FirstToken = now
+	} else {
+		gap = now - l.LastToken
+		l.LongestTBT = max(l.LongestTBT, gap)
+		m.TBT.add(gap)
+		if m.journal != nil {
+			l.gaps = append(l.gaps, gap)
+		}
+	}
+	l.LastToken = now
+	m.rates.tokens++
+	return gap
+}
+
+// EmitMany records a token of n requests each, whose records do not change. KeepsTokens must be
+// false.
+func (m *Run) EmitMany(gap des.Time, n int) {
+	m.TBT.addMany(gap, n)
+	m.rates.tokens += int64(n)
+}
+
+// KeepsTokens reports whether each token is kept, because a Cutoff may leave it out.
+func (m *Run) KeepsTokens() bool { return m.journal != nil }
+
+// Complete counts a request that is served.
+func (m *Run) Complete(l *Life) {
+	l.Recall, l.Missed2 = l.Recalled.means()
+	m.recalls.add(&l.Recalled)
+	m.completed(&l.Request)
+	m.remember(l)
+}
+
+func (m *Run) completed(r *Request) {
 	m.done++
 	m.replicas[r.Replica].requests++
 	m.finishedTokens += int64(r.Output)
 	m.finished(r)
-	if m.good != nil && m.good(r) {
+	if m.of.Good != nil && m.of.Good(r) {
 		m.goodOf++
 	}
 	m.TTFT.add(r.FirstToken - r.Arrival)
@@ -162,28 +235,29 @@ func (m *Metrics) completed(r *RequestRecord) {
 	m.end = max(m.end, r.LastToken)
 }
 
-func (m *Metrics) finished(r *RequestRecord) {
+func (m *Run) finished(r *Request) {
 	m.rates.requests++
 	m.rates.prompts += int64(r.Prompt)
-	if m.good != nil && m.good(r) {
+	if m.of.Good != nil && m.of.Good(r) {
 		m.rates.good++
 	}
 }
 
-func (m *Metrics) step(r *StepRecord) {
+// Step counts a step. The record is not kept.
+func (m *Run) Step(r *Step) {
 	m.steps++
 	m.batch += int64(r.Decodes + r.Prefills)
-	m.recomputed.step(r, m.layers)
+	m.recomputed.step(r, m.of.Layers)
 	m.selected += r.Selected
 	m.loaded += r.Loaded
 	m.resumed += r.Resumed
 	m.ahead += r.Ahead
 	if r.Rounds > 0 {
 		m.rounds += r.Rounds
-		m.inRounds += int64(m.progressive)
+		m.inRounds += int64(m.of.Progressive)
 	}
 	m.saved += r.Saved
-	m.prefix.add(&r.Prefix)
+	m.prefix.Add(&r.Prefix)
 	m.phases.Add(&r.Timing.Phases)
 	m.extrapolated |= r.Timing.Extrapolated
 	m.replicas[r.Replica].step(r)
@@ -192,27 +266,27 @@ func (m *Metrics) step(r *StepRecord) {
 	}
 }
 
-// lostStep counts the prefix cache use of a failed replica since the end of its last step.
-func (m *Metrics) lostStep(at des.Time, u PrefixUse) {
-	m.prefix.add(&u)
+// Lost counts the prefix cache use of a failed replica since the end of its last step.
+func (m *Run) Lost(at des.Time, u PrefixUse) {
+	m.prefix.Add(&u)
 	if m.journal != nil {
 		m.journal.lost = append(m.journal.lost, lostUse{at, u})
 	}
 }
 
-// GoodShare returns the share of served or rejected requests that Config.Good accepts.
-func (m *Metrics) GoodShare() float64 {
+// GoodShare returns the share of served or rejected requests that About.Good accepts.
+func (m *Run) GoodShare() float64 {
 	return float64(m.goodOf) / float64(max(1, m.done+m.refused))
 }
 
 // Extrapolated returns the union of the steps' Timing.Extrapolated.
-func (m *Metrics) Extrapolated() uint32 { return m.extrapolated }
+func (m *Run) Extrapolated() uint32 { return m.extrapolated }
 
 // Phases returns the time of all steps by phase.
-func (m *Metrics) Phases() Phases { return m.phases }
+func (m *Run) Phases() Phases { return m.phases }
 
 // Summary returns the run's figures and warnings. The caller fills in names, rate and SLO.
-func (m *Metrics) Summary() Summary {
+func (m *Run) Summary() Summary {
 	s := Summary{
 		Requests: m.submitted, Completed: m.done, Rejected: m.refused, Preempted: m.preemptions,
 		SimulatedS: (m.end - max(m.start, 0)).Seconds(), Steps: m.steps,
@@ -226,7 +300,7 @@ func (m *Metrics) Summary() Summary {
 		s.TotalTokS = s.PromptTokS + s.ThroughputTokS
 		s.RequestThroughput = float64(m.rates.requests) / s.SimulatedS
 	}
-	if m.good != nil {
+	if m.of.Good != nil {
 		goodput := 0.0
 		if s.SimulatedS > 0 {
 			goodput = float64(m.rates.good) / s.SimulatedS
@@ -242,8 +316,8 @@ func (m *Metrics) Summary() Summary {
 	if m.steps > 0 {
 		s.BatchMean = float64(m.batch) / float64(m.steps)
 	}
-	if m.offload {
-		s.H2DBytes, s.D2HBytes = m.loaded*m.blockBytes, m.saved*m.blockBytes
+	if m.of.Offload {
+		s.H2DBytes, s.D2HBytes = m.loaded*m.of.BlockBytes, m.saved*m.of.BlockBytes
 		if m.steps > 0 {
 			s.BlocksLoadedPerStep = float64(m.loaded) / float64(m.steps)
 		}
@@ -255,8 +329,8 @@ func (m *Metrics) Summary() Summary {
 		s.ProgressiveStats = &ProgressiveStats{RoundsPerLayer: float64(m.rounds) / float64(m.inRounds),
 			BlocksAhead: m.ahead}
 	}
-	if m.prefixes {
-		s.PrefixCache = m.prefix.stats(m.dram)
+	if m.of.Prefixes {
+		s.PrefixCache = m.prefix.stats(m.of.DRAM)
 	}
 	s.Truncated = m.truncations.n
 	if m.windowNote != "" {
@@ -279,7 +353,7 @@ func (m *Metrics) Summary() Summary {
 	if m.truncations.n > 0 {
 		s.warn(m.truncations.warning(m.submitted))
 	}
-	if w, grows := m.trend.warning(max(1, m.longWait)); grows {
+	if w, grows := m.trend.warning(max(1, m.of.LongWait)); grows {
 		s.warn(w)
 	}
 	if m.sampled > 0 {
@@ -298,17 +372,26 @@ func (m *Metrics) Summary() Summary {
 	return s
 }
 
-// figures returns the metrics of the part of the run that the cutoff keeps.
-func (m *Metrics) figures(c *Cutoff) *Metrics {
+// End sets the time of a run that ends early.
+func (m *Run) End(at des.Time) { m.end = max(m.end, at) }
+
+// Sampled records that only some of the groups of KV heads are simulated, and the relative standard
+// error of the loaded blocks.
+func (m *Run) Sampled(sampled, groups int, loadError float64) {
+	m.sampled, m.groups, m.loadError = sampled, groups, max(m.loadError, loadError)
+}
+
+// Figures returns the metrics of the part of the run that the cutoff keeps.
+func (m *Run) Figures() *Run {
 	if m.journal == nil {
 		return m
 	}
-	return m.windowed(c)
+	return m.windowed()
 }
 
-// check verifies law 4: every request and every token is accounted for. Requests in flight have
+// Check verifies law 4: every request and every token is accounted for. Requests in flight have
 // emitted the given number of tokens.
-func (m *Metrics) check(inFlight int, emitted int64) error {
+func (m *Run) Check(inFlight int, emitted int64) error {
 	if m.submitted != m.done+m.refused+inFlight {
 		return fmt.Errorf("law 4: %d requests submitted, %d completed + %d rejected + %d in flight",
 			m.submitted, m.done, m.refused, inFlight)

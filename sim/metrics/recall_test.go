@@ -1,4 +1,4 @@
-package sim
+package metrics
 
 import (
 	"math"
@@ -8,15 +8,15 @@ import (
 // Two requests, of nine tokens that hold 0.9 and of one that holds 0.5: tokens and
 // requests are counted each by themselves.
 func TestRecallOfTokensAndOfRequests(t *testing.T) {
-	var nine, one recalled
+	var nine, one Recalled
 	for range 9 {
-		nine.token(0.9, 0.01)
+		nine.Token(0.9, 0.01)
 	}
-	one.token(0.5, 0.25)
+	one.Token(0.5, 0.25)
 	var sum recalls
 	sum.add(&nine)
 	sum.add(&one)
-	sum.add(&recalled{}) // nothing decoded
+	sum.add(&Recalled{}) // nothing decoded
 	got := sum.proxy()
 	for _, c := range []struct {
 		what      string

@@ -1,4 +1,4 @@
-package sim
+package metrics
 
 import "github.com/sparseserve/sparseserve/sim/des"
 
@@ -24,16 +24,6 @@ type Uses struct {
 	// is the share of time in which 95 % of the KV memory was in use or a request waited for memory.
 	BatchFull float64 `json:"batch_full_share,omitempty"`
 	KVFull    float64 `json:"kv_full_share,omitempty"`
-}
-
-// nearLimits reports whether a server with the given number of used blocks is near its batch limit
-// and near its KV limit.
-func (s *Server) nearLimits(used int64) (batch, room bool) {
-	const near = 0.95
-	free := s.memory.Tokens(s.memory.Total() - used)
-	return float64(s.sched.Running()) >= near*float64(s.Spec.MaxRequests),
-		float64(used) >= near*float64(s.memory.Total()) || int64(s.sched.NextPrompt()) > free ||
-			s.sched.Held()
 }
 
 // Capacity holds the capacities that Uses divides by, in bytes. Zero means unknown.
@@ -95,7 +85,7 @@ func (w *worked) of(seconds float64) *Use {
 
 // within adds the use of a step between two times. GPU and loads work during the step. Saves work
 // since the end of the previous step.
-func (u *uses) within(r *StepRecord, from, to des.Time) {
+func (u *uses) within(r *Step, from, to des.Time) {
 	begin, end := u.before, r.Start+r.Timing.Elapsed
 	if !u.any {
 		begin, u.any = r.Start, true

@@ -1,4 +1,4 @@
-package sim
+package metrics
 
 import (
 	"math"
@@ -8,10 +8,9 @@ import (
 // Of 100 blocks selected 40 are loaded: 10 again, for a prefill that continues, and 5 ahead of
 // rounds that may not come. So 25 miss.
 func TestHitsLeaveOutWhatNoDecodeMissed(t *testing.T) {
-	m := NewMetrics()
-	m.offload, m.blockBytes = true, 8
-	m.step(&StepRecord{Selected: 60, Loaded: 30, Resumed: 10, Saved: 3})
-	m.step(&StepRecord{Selected: 40, Loaded: 10, Ahead: 5, Saved: 4})
+	m := New(About{Replicas: 1, Offload: true, BlockBytes: 8})
+	m.Step(&Step{Selected: 60, Loaded: 30, Resumed: 10, Saved: 3})
+	m.Step(&Step{Selected: 40, Loaded: 10, Ahead: 5, Saved: 4})
 	s := m.Summary()
 	if s.HitRatio != 0.75 || s.BlocksLoadedPerStep != 20 || s.H2DBytes != 320 || s.D2HBytes != 56 {
 		t.Errorf("hits %g, %g loads a step, %d bytes loaded, %d saved; want 0.75, 20, 320 and 56",

@@ -1,4 +1,4 @@
-package sim
+package metrics
 
 import "strings"
 
@@ -51,8 +51,8 @@ var latencies = []struct {
 	{"delay", "scheduling delay", "s", 1, func(s *Summary) *Stats { return &s.QueueDelay }},
 }
 
-// AllMetrics lists all figures of a run: the latencies first, each with its mean and percentiles.
-func AllMetrics() []Metric {
+// All lists all figures of a run: the latencies first, each with its mean and percentiles.
+func All() []Metric {
 	var all []Metric
 	for _, l := range latencies {
 		for _, stat := range StatNames {
@@ -120,21 +120,21 @@ func AllMetrics() []Metric {
 	)
 }
 
-// MetricOf returns the metric with the key. It panics if AllMetrics does not contain it.
-func MetricOf(key string) Metric {
-	for _, m := range AllMetrics() {
+// Of returns the metric with the key. It panics if All does not contain it.
+func Of(key string) Metric {
+	for _, m := range All() {
 		if m.Key == key {
 			return m
 		}
 	}
-	panic("sim: no metric " + key)
+	panic("metrics: no metric " + key)
 }
 
-// MetricsOf returns the metrics with the keys, in order.
-func MetricsOf(keys ...string) []Metric {
+// AllOf returns the metrics with the keys, in order.
+func AllOf(keys ...string) []Metric {
 	all := make([]Metric, len(keys))
 	for i, key := range keys {
-		all[i] = MetricOf(key)
+		all[i] = Of(key)
 	}
 	return all
 }
