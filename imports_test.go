@@ -26,6 +26,7 @@ var tiers = [][]string{
 	{"sim/memory", "sim/kv", "sim/dsa", "sim/pattern", "sim/metrics"},
 	{"sim/sched", "sim/score"},
 	{"sim"},
+	{"sim/fleet"},
 	{"hw", "cuda", "traces"},
 	{"calibrate"},
 	{"experiments"}, // the built-in ones, as data

@@ -12,64 +12,64 @@ import (
 
 // fetch takes the next request from the workload and schedules its arrival.
 func (s *Server) fetch() error {
-	a, more, err := s.feed.next(s.events.Now() - s.Engine.Request)
+	a, more, err := s.Feed.Next(s.Events.Now() - s.Engine.Request)
 	if err == nil && more {
-		s.offer(a.At, ticket{arrival: a, pulls: s.feed.loop == nil})
+		s.offer(a.At, Ticket{Arrival: a}, s.Feed.Open())
 	}
 	return err
 }
 
 // offer sends a request to the server. It passes the front end before it reaches the scheduler.
-func (s *Server) offer(at des.Time, t ticket) {
-	if s.fleet != nil {
-		s.load.requests++
-		s.load.add(s.expected(&t))
+func (s *Server) offer(at des.Time, t Ticket, pulls bool) {
+	if s.place.Ended != nil {
+		s.place.load.Requests++
+		s.place.load.add(s.expected(&t))
 	}
-	s.schedule(at+s.Engine.Request, arrive, s.coming.hold(t))
+	s.schedule(at+s.Engine.Request, arrive, s.coming.Hold(arriving{t, pulls}))
 }
 
 // ended schedules the request that follows an ended one, if any.
 func (s *Server) ended(a Arrival, at des.Time, rejected bool) error {
-	if s.fleet != nil {
-		s.load.requests--
-		return s.fleet.ended(a, at, rejected)
+	if s.place.Ended != nil {
+		s.place.load.Requests--
+		return s.place.Ended(a, at, rejected)
 	}
-	next, more, err := s.feed.after(a, at, rejected, s.events.Now()-s.Engine.Request)
+	next, more, err := s.Feed.After(a, at, rejected, s.Events.Now()-s.Engine.Request)
 	if err == nil && more {
-		s.offer(next.At, ticket{arrival: next})
+		s.offer(next.At, Ticket{Arrival: next}, false)
 	}
 	return err
 }
 
 // arrival queues an arriving request. It truncates or rejects a request that is too long.
-func (s *Server) arrival(t ticket) error {
-	a := t.arrival
-	if s.fleet != nil {
-		s.load.remove(s.expected(&t))
+func (s *Server) arrival(t Ticket) error {
+	a := t.Arrival
+	if s.place.Ended != nil {
+		s.place.load.remove(s.expected(&t))
 	} else {
-		s.nextID++
-		t.id = s.nextID
-		s.metrics.Arrived(a.At)
+		s.arrivals++
+		t.ID = s.arrivals
+		s.Metrics.Arrived(a.At)
 	}
 	prompt, limit := s.cut(&a)
 	rec := &t.record
-	rec.ID, rec.Replica, rec.Set, rec.Arrival = t.id, s.replica, a.Set, a.At
+	rec.ID, rec.Replica, rec.Set, rec.Arrival = t.ID, s.place.Replica, a.Set, a.At
 	rec.Given, rec.Prompt, rec.Output = a.Prompt, prompt, a.Output
 	if rec.Rejected = s.reject(&a, prompt, limit); rec.Rejected != "" {
-		s.metrics.Reject(rec)
-		if err := s.rec.Request(&rec.Request); err != nil {
+		s.Metrics.Reject(rec)
+		if err := s.Rec.Request(&rec.Request); err != nil {
 			return err
 		}
-		return s.ended(a, s.events.Now()+s.Engine.Reply, true)
+		return s.ended(a, s.Events.Now()+s.Engine.Reply, true)
 	}
 	if prompt < a.Prompt && rec.Retries == 0 {
-		s.metrics.Truncate(a.Prompt, prompt)
+		s.Metrics.Truncate(a.Prompt, prompt)
 	}
 	r := s.newRequest()
 	r.arrival, r.life = a, t.life
-	r.Request = sched.NewRequest(t.id, prompt, a.Output)
-	r.Resume(t.generated)
-	if err := s.foreseen(t.id); err != nil {
+	r.Request = sched.NewRequest(t.ID, prompt, a.Output)
+	r.Resume(t.Generated)
+	if err := s.foreseen(t.ID); err != nil {
 		return err
 	}
 	s.prefixes.arrive(r)

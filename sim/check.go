@@ -2,19 +2,19 @@ package sim
 
 import "fmt"
 
-// check verifies the laws that hold between events: blocks (law 1), HBM (law 2), saved KV (law 3),
+// Check verifies the laws that hold between events: blocks (law 1), HBM (law 2), saved KV (law 3),
 // requests and tokens (law 4). Tests call it; builds with the tag lawcheck call it after every
 // event.
-func (s *Server) check() error {
+func (s *Server) Check() error {
 	emitted, err := s.checkRequests()
 	if err == nil {
-		err = s.metrics.Check(len(s.requests), emitted)
+		err = s.Metrics.Check(len(s.requests), emitted)
 	}
 	if err == nil {
 		err = s.checkBlocks()
 	}
 	if err != nil {
-		return fmt.Errorf("at %v, step %d: %w", s.events.Now(), s.steps, err)
+		return fmt.Errorf("at %v, step %d: %w", s.Events.Now(), s.steps, err)
 	}
 	return nil
 }

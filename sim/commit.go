@@ -43,19 +43,19 @@ func (s *Server) commit(now des.Time) error {
 
 // recordStep records the ended step.
 func (s *Server) recordStep() error {
-	s.prefixes.saveEntered(s.events.Now())
+	s.prefixes.saveEntered(s.Events.Now())
 	s.step.rec.Prefix = s.prefixes.use(&s.step.meta.Prefix)
-	s.metrics.Step(&s.step.rec)
+	s.Metrics.Step(&s.step.rec)
 	s.steps++
-	return s.rec.Step(&s.step.rec)
+	return s.Rec.Step(&s.step.rec)
 }
 
 // emit emits one token of a request.
 func (s *Server) emit(r *request, now des.Time) error {
 	now += s.Engine.Reply
 	rec := &r.record
-	if gap := s.metrics.Emit(rec, r.Generated == 0, now); r.Generated > 0 {
-		s.rec.Gap(gap)
+	if gap := s.Metrics.Emit(rec, r.Generated == 0, now); r.Generated > 0 {
+		s.Rec.Gap(gap)
 	}
 	r.Generated++
 	if !r.Finished() {
@@ -71,12 +71,12 @@ func (s *Server) emit(r *request, now des.Time) error {
 	s.drop(r)
 	s.sched.Finish(r.Request)
 	delete(s.requests, r.Request)
-	s.load.remove(r.load)
-	rec.Replica = s.replica
-	s.metrics.Complete(rec)
+	s.place.load.remove(r.load)
+	rec.Replica = s.place.Replica
+	s.Metrics.Complete(rec)
 	r.Request = nil
 	s.free = append(s.free, r)
-	if err := s.rec.Request(&rec.Request); err != nil {
+	if err := s.Rec.Request(&rec.Request); err != nil {
 		return err
 	}
 	return s.ended(r.arrival, now, false)

@@ -10,8 +10,7 @@
 // commit.go emits the tokens. The Recorder (request.go) receives every finished request and step;
 // package metrics sums them up.
 //
-// A Fleet (fleet.go) runs several servers in one virtual time behind a Router (router.go), which
-// reads their load (load.go). failure.go stops and restarts replicas.
+// A Replica (replica.go) is a server in a fleet, of package fleet.
 //
 // The package reads no wall clock, file, flag or environment and starts no thread. Modelled and
 // real devices use the same code.

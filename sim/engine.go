@@ -33,7 +33,7 @@ func (s *Server) nextBatch() {
 }
 
 func (s *Server) formBatch() {
-	now := s.events.Now()
+	now := s.Events.Now()
 	s.prefixes.plan(now)
 	s.step.batch = s.sched.Next()
 	s.prefixes.saveEntered(now)

@@ -2,43 +2,43 @@ package sim
 
 import "github.com/sparseserve/sparseserve/sim/des"
 
-type event struct {
-	kind   eventKind
-	server int32 // server number
+// Event is an event of a server.
+type Event struct {
+	Kind   EventKind
+	Server int32 // server number; below 0 for events of a fleet
 	// saveDone: sequence number of the last save done; landed: ID; arrive: place in coming
-	n int64
+	N int64
 }
 
-type eventKind uint8
+// EventKind is the kind of an event.
+type EventKind uint8
 
 const (
-	arrive eventKind = iota
+	arrive EventKind = iota
 	stepDone
 	saveDone
 	landed
-	// fleet events
-	route
-	goDown
-	comeUp
-	goDraining
 )
 
-// Order of events at one time: replica changes, save completions, arrivals, step ends.
-var priority = [...]int8{comeUp: -3, goDown: -2, goDraining: -1, saveDone: 0, landed: 0,
-	route: 1, arrive: 1, stepDone: 2}
+// Order of events at one time: save completions, arrivals, step ends. Changes of replicas come first,
+// with a priority below 0.
+var priority = [...]int8{saveDone: 0, landed: 0, arrive: PriorityArrive, stepDone: 2}
 
-func (s *Server) handle(ev event) error {
-	switch ev.kind {
+// PriorityArrive is the priority of arrivals.
+const PriorityArrive = 1
+
+func (s *Server) handle(ev Event) error {
+	switch ev.Kind {
 	case saveDone:
-		return s.memory.saved(ev.n)
+		return s.memory.saved(ev.N)
 	case landed:
-		s.sched.Landed(s.prefixes.landed(int(ev.n)).Request)
+		s.sched.Landed(s.prefixes.landed(int(ev.N)).Request)
 		return nil
 	case stepDone:
-		return s.commit(s.events.Now())
+		return s.commit(s.Events.Now())
 	}
-	t := s.coming.take(ev.n)
-	if err := s.arrival(t); err != nil || !t.pulls {
+	t := s.coming.Take(ev.N)
+	if err := s.arrival(t.Ticket); err != nil || !t.pulls {
 		return err
 	}
 	return s.fetch()
@@ -46,7 +46,7 @@ func (s *Server) handle(ev event) error {
 
 // proceed begins a step if the device is idle and a request can run.
 func (s *Server) proceed() error {
-	now := s.events.Now()
+	now := s.Events.Now()
 	if s.busy {
 		return nil
 	}
@@ -60,6 +60,6 @@ func (s *Server) proceed() error {
 	return s.memory.drain(now)
 }
 
-func (s *Server) schedule(at des.Time, kind eventKind, n int64) {
-	s.events.Schedule(at, priority[kind], event{kind: kind, server: s.number, n: n})
+func (s *Server) schedule(at des.Time, kind EventKind, n int64) {
+	s.Events.Schedule(at, priority[kind], Event{Kind: kind, Server: s.place.Number, N: n})
 }

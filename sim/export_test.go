@@ -12,23 +12,33 @@ import (
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
-// Drive is Run with a look at the server after every event.
-func (s *Server) Drive(w Workload, rec Recorder, look func() error) (*metrics.Run, error) {
-	if err := s.begin(w, rec); err != nil {
+// Look is Drive with a look after every event.
+func Look(r Runner, w Workload, rec Recorder, look func() error) (*metrics.Run, error) {
+	if err := r.Begin(w, rec); err != nil {
 		return nil, err
 	}
 	for {
-		more, err := s.advance()
+		more, err := r.Advance()
 		if err != nil {
 			return nil, err
 		}
 		if !more {
-			return s.end()
+			return r.End()
 		}
 		if err := look(); err != nil {
-			return nil, fmt.Errorf("at %v, step %d: %w", s.events.Now(), s.steps, err)
+			return nil, err
 		}
 	}
+}
+
+// Drive is Run with a look at the server after every event.
+func (s *Server) Drive(w Workload, rec Recorder, look func() error) (*metrics.Run, error) {
+	return Look(s, w, rec, func() error {
+		if err := look(); err != nil {
+			return fmt.Errorf("at %v, step %d: %w", s.Events.Now(), s.steps, err)
+		}
+		return nil
+	})
 }
 
 // Stepwise makes every step an event.
@@ -37,8 +47,7 @@ func (s *Server) Stepwise() { s.stepwise = true }
 // Leapt counts the steps that were no event of their own.
 func (s *Server) Leapt() int { return s.leapt }
 
-// Check and CheckBatch are the laws that builds with the tag lawcheck verify.
-func (s *Server) Check() error      { return s.check() }
+// CheckBatch is a law that builds with the tag lawcheck verify.
 func (s *Server) CheckBatch() error { return s.memory.checkBatch() }
 
 // BatchContexts returns the contexts of the decodes of the running step.
@@ -50,7 +59,7 @@ func (s *Server) BatchContexts() (contexts []int) {
 }
 
 // Now returns the server's clock.
-func (s *Server) Now() des.Time { return s.events.Now() }
+func (s *Server) Now() des.Time { return s.Events.Now() }
 
 // Holdings is what requests hold of a server.
 type Holdings struct{ Requests, Granted, Reserved, Held, Saves int64 }
@@ -190,74 +199,28 @@ func (s *Server) selectedByLibrary() (n int64) {
 	return n
 }
 
-// Begin and Advance run a server event by event.
-func (s *Server) Begin(w Workload, rec Recorder) error { return s.begin(w, rec) }
-func (s *Server) Advance() (bool, error)               { return s.advance() }
+// Coming counts the requests on their way to a scheduler.
+func (s *Server) Coming() int { return s.coming.Len() }
 
-// Drive is Run with a look at the fleet after every event.
-func (f *Fleet) Drive(w Workload, rec Recorder, look func() error) (*metrics.Run, error) {
-	if err := f.begin(w, rec); err != nil {
-		return nil, err
-	}
-	for {
-		more, err := f.advance()
-		if err != nil {
-			return nil, err
-		}
-		if !more {
-			return f.end()
-		}
-		if err := look(); err != nil {
-			return nil, fmt.Errorf("at %v: %w", f.events.Now(), err)
+// Recount compares the load of a replica with a count of its requests. Between a step's beginning
+// and its end the working sets are those at its beginning.
+func (s *Server) Recount() error {
+	want := Load{Requests: len(s.requests) + s.coming.Len()}
+	for _, t := range s.coming.All() {
+		if t.ID > 0 {
+			want.add(s.expected(&t.Ticket))
 		}
 	}
-}
-
-func (f *Fleet) Check() error                         { return f.check() }
-func (f *Fleet) Begin(w Workload, rec Recorder) error { return f.begin(w, rec) }
-func (f *Fleet) Advance() (bool, error)               { return f.advance() }
-
-// Left returns what should be zero when all requests have gone, over all replicas.
-func (f *Fleet) Left() (all Holdings) {
-	all.Requests = int64(len(f.waiting) + f.coming.len())
-	for i := range f.replicas {
-		if s := f.replicas[i].server; s != nil {
-			h := s.Left()
-			all.Requests += h.Requests + int64(s.coming.len())
-			all.Granted += h.Granted
-			all.Reserved += h.Reserved
-			all.Held += h.Held
-			all.Saves += h.Saves
+	for _, r := range s.requests {
+		want.Tokens += int64(r.Target-r.Done) + int64(r.Output-r.Generated)
+		if s.busy {
+			want.WorkingSet += r.load.WorkingSet
+		} else {
+			want.WorkingSet += s.loadOf(r).WorkingSet
 		}
 	}
-	return all
-}
-
-// Recount compares the load of every replica with a count of its requests. Between a step's
-// beginning and its end the working sets are those at its beginning.
-func (f *Fleet) Recount() error {
-	for i := range f.replicas {
-		s := f.replicas[i].server
-		if s == nil {
-			continue
-		}
-		want := load{requests: len(s.requests) + s.coming.len()}
-		for _, t := range s.coming.held {
-			if t.id > 0 {
-				want.add(s.expected(&t))
-			}
-		}
-		for _, r := range s.requests {
-			want.tokens += int64(r.Target-r.Done) + int64(r.Output-r.Generated)
-			if s.busy {
-				want.workingSet += r.load.workingSet
-			} else {
-				want.workingSet += s.loadOf(r).workingSet
-			}
-		}
-		if s.load != want {
-			return fmt.Errorf("replica %d has a load of %+v, a recount %+v", i, s.load, want)
-		}
+	if s.place.load != want {
+		return fmt.Errorf("replica %d has a load of %+v, a recount %+v", s.place.Replica, s.place.load, want)
 	}
 	return nil
 }

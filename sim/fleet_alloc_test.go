@@ -4,10 +4,11 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/fleet"
 )
 
 // fleetOf is a fleet of the scenario with many replicas at work for ever.
-func busyFleet(t testing.TB) *sim.Fleet {
+func busyFleet(t testing.TB) *fleet.Fleet {
 	c := skewed()
 	c.arrivals = nil
 	for range 64 {

@@ -13,17 +13,18 @@ import (
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/fleet"
 	"github.com/sparseserve/sparseserve/sim/memory"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // fleet returns a fleet of the scenario's servers.
-func (c *scenario) fleet(t fatal, replicas int, router string) sim.FleetConfig {
+func (c *scenario) fleet(t fatal, replicas int, router string) fleet.Config {
 	gpu := profile(t, c.gpu)
 	if c.spec.PrefixCache.Eviction == memory.Belady {
 		c.spec.PrefixCache.Eviction = memory.LRU
 	}
-	return sim.FleetConfig{
+	return fleet.Config{
 		Config: c.config(t, nil), Replicas: replicas, Router: router,
 		NewDevice: func() (sim.Device, error) { return c.modelled(t, gpu), nil },
 	}
@@ -41,8 +42,33 @@ func (c *scenario) workload(clients int) sim.Workload {
 	return &loop{list: list{arrivals: c.arrivals}, clients: clients}
 }
 
-func newFleet(t fatal, cfg sim.FleetConfig) *sim.Fleet {
-	f, err := sim.NewFleet(cfg)
+// leftOf is what servers of a fleet have left.
+func leftOf(f *fleet.Fleet) (all sim.Holdings) {
+	for _, r := range f.Servers() {
+		h := r.Server().Left()
+		all.Requests += h.Requests + int64(r.Server().Coming())
+		all.Granted += h.Granted
+		all.Reserved += h.Reserved
+		all.Held += h.Held
+		all.Saves += h.Saves
+	}
+	return all
+}
+
+// recount compares the loads that a fleet's router sees with a count of all requests.
+func recount(f *fleet.Fleet) func() error {
+	return func() error {
+		for _, r := range f.Servers() {
+			if err := r.Server().Recount(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+func newFleet(t fatal, cfg fleet.Config) *fleet.Fleet {
+	f, err := fleet.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +77,7 @@ func newFleet(t fatal, cfg sim.FleetConfig) *sim.Fleet {
 
 // drawFleet draws a fleet in which replicas fail and drain while requests run; replica 0 takes
 // requests at all times that it is up.
-func drawFleet(t *rapid.T) (*scenario, sim.FleetConfig, int) {
+func drawFleet(t *rapid.T) (*scenario, fleet.Config, int) {
 	c := drawScenario(t)
 	n := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
 	for range n("again", 0, 2) {
@@ -66,17 +92,17 @@ func drawFleet(t *rapid.T) (*scenario, sim.FleetConfig, int) {
 			c.arrivals[i].Session = fmt.Sprint(n("session", 0, 4))
 		}
 	}
-	cfg := c.fleet(t, n("replicas", 1, 5), rapid.SampledFrom(sim.RouterNames()).Draw(t, "router"))
+	cfg := c.fleet(t, n("replicas", 1, 5), rapid.SampledFrom(fleet.RouterNames()).Draw(t, "router"))
 	time := func(name string, most int) des.Time {
 		return des.Time(n(name, 0, most)) * 100 * des.Microsecond
 	}
 	for range n("outages", 0, 4) {
-		cfg.Outages = append(cfg.Outages, sim.Outage{Replica: n("fails", 0, cfg.Replicas-1),
+		cfg.Outages = append(cfg.Outages, fleet.Outage{Replica: n("fails", 0, cfg.Replicas-1),
 			At: time("fails at", 2000), For: 1 + time("down for", 2000)})
 	}
 	for range n("drains", 0, 2) {
 		if cfg.Replicas > 1 {
-			cfg.Drains = append(cfg.Drains, sim.Drain{Replica: n("drains", 1, cfg.Replicas-1),
+			cfg.Drains = append(cfg.Drains, fleet.Drain{Replica: n("drains", 1, cfg.Replicas-1),
 				At: time("drains at", 2000)})
 		}
 	}
@@ -92,14 +118,14 @@ func TestFleetOfOneIsAServer(t *testing.T) {
 			c.cutoff = metrics.Cutoff{Warmup: metrics.CutShare, WarmupShare: 0.2, Drain: metrics.CutShare,
 				DrainShare: 0.2}
 		}
-		fleet := c.fleet(t, 1, rapid.SampledFrom(sim.RouterNames()).Draw(t, "router"))
+		cfg := c.fleet(t, 1, rapid.SampledFrom(fleet.RouterNames()).Draw(t, "router"))
 		var one, many log
 		want, err := c.server(t, c.modelled(t, profile(t, c.gpu))).Run(t.Context(),
 			c.workload(clients), &one)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := newFleet(t, fleet)
+		f := newFleet(t, cfg)
 		got, err := f.Run(t.Context(), c.workload(clients), &many)
 		if err != nil {
 			t.Fatal(err)
@@ -118,11 +144,11 @@ func TestLaw4FleetsLoseNothing(t *testing.T) {
 		c, cfg, clients := drawFleet(t)
 		f := newFleet(t, cfg)
 		var seen log
-		m, err := f.Drive(c.workload(clients), &seen, f.Check)
+		m, err := sim.Look(f, c.workload(clients), &seen, f.Check)
 		if err != nil {
 			t.Fatalf("%v\n%+v %+v\n%v", err, cfg.Outages, cfg.Drains, c)
 		}
-		if left := f.Left(); left != (sim.Holdings{}) {
+		if left := leftOf(f); left != (sim.Holdings{}) {
 			t.Fatalf("left behind: %+v\n%v", left, c)
 		}
 		ended := map[int]bool{}
@@ -244,7 +270,7 @@ func TestFailedReplicaByHand(t *testing.T) {
 	}
 	first, last := before.requests[1].FirstToken, before.requests[1].LastToken
 	at := first + (last-first)/2
-	cfg.Outages = []sim.Outage{{Replica: 1, At: at, For: des.Second}}
+	cfg.Outages = []fleet.Outage{{Replica: 1, At: at, For: des.Second}}
 	var after log
 	m, err := newFleet(t, cfg).Run(t.Context(), c.workload(0), &after)
 	if err != nil {
@@ -283,9 +309,9 @@ func TestFailureInAPrefillsFirstStepByHand(t *testing.T) {
 	c := cachedByHand(100, sim.Arrival{Prompt: 64, Output: 2, Content: shared},
 		sim.Arrival{At: des.Second, Prompt: 64, Output: 2, Content: shared})
 	for _, x := range []struct {
-		outages []sim.Outage
+		outages []fleet.Outage
 		again   int64
-	}{{}, {[]sim.Outage{{At: des.Second + 100*des.Microsecond, For: ms}}, 64}} {
+	}{{}, {[]fleet.Outage{{At: des.Second + 100*des.Microsecond, For: ms}}, 64}} {
 		for _, cutoff := range []metrics.Cutoff{{}, {Warmup: metrics.CutShare, Drain: metrics.CutShare}} {
 			c.cutoff = cutoff
 			cfg := c.fleet(t, 1, "round-robin")
@@ -310,7 +336,7 @@ func TestRequestsWaitAtTheRouter(t *testing.T) {
 	c := skewed()
 	c.arrivals = []sim.Arrival{{Prompt: 8, Output: 4}, {At: des.Second, Prompt: 8, Output: 4}}
 	cfg := c.fleet(t, 1, "session")
-	cfg.Outages = []sim.Outage{{At: des.Second / 2, For: des.Second}}
+	cfg.Outages = []fleet.Outage{{At: des.Second / 2, For: des.Second}}
 	var seen log
 	if _, err := newFleet(t, cfg).Run(t.Context(), c.workload(0), &seen); err != nil {
 		t.Fatal(err)
@@ -318,7 +344,7 @@ func TestRequestsWaitAtTheRouter(t *testing.T) {
 	if r := seen.requests[1]; r.Scheduled != des.Second*3/2 || r.Retries != 0 {
 		t.Errorf("scheduled at %v, want 1.5 s: %+v", r.Scheduled, r)
 	}
-	cfg.Outages, cfg.Drains = nil, []sim.Drain{{At: des.Second / 2}}
+	cfg.Outages, cfg.Drains = nil, []fleet.Drain{{At: des.Second / 2}}
 	if _, err := newFleet(t, cfg).Run(t.Context(), c.workload(0), &log{}); err == nil {
 		t.Error("a request that no replica takes is no error")
 	}
@@ -345,13 +371,13 @@ func TestNoReplicaUp(t *testing.T) {
 	c := skewed()
 	c.arrivals = []sim.Arrival{{Prompt: 8, Output: 400 - 8}, {Prompt: 8, Output: 400 - 8},
 		{At: 30 * des.Second, Prompt: 8, Output: 4}, {At: 36 * des.Second, Prompt: 8, Output: 4}}
-	down := func(replica int) []sim.Outage {
-		return []sim.Outage{{Replica: replica, At: 1, For: 20 * des.Second},
+	down := func(replica int) []fleet.Outage {
+		return []fleet.Outage{{Replica: replica, At: 1, For: 20 * des.Second},
 			{Replica: replica, At: 25 * des.Second, For: 15 * des.Second}}
 	}
 	all := slices.Concat(down(0), down(1))
 	for name, x := range map[string]struct {
-		outages []sim.Outage
+		outages []fleet.Outage
 		cut     metrics.Cutoff
 		ends    bool
 		n       int
@@ -368,7 +394,7 @@ func TestNoReplicaUp(t *testing.T) {
 		cfg.Outages, cfg.Cutoff = x.outages, x.cut
 		if x.ends {
 			cfg.Outages = append(x.outages,
-				sim.Outage{Replica: 1, At: 25 * des.Second, For: des.Second * 99})
+				fleet.Outage{Replica: 1, At: 25 * des.Second, For: des.Second * 99})
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		w := &finite{list{arrivals: c.arrivals}, func() {

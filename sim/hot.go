@@ -56,7 +56,7 @@ type buffered struct {
 	resident
 	hot      *memory.Hot
 	requests map[*sched.Request]*request
-	schedule func(at des.Time, kind eventKind, n int64)
+	schedule func(at des.Time, kind EventKind, n int64)
 	tiers    PrefixDevice // saves metadata of cached blocks; nil without a prefix cache
 	slots    int          // candidates per buffer, without sinks and window
 	swaps

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/fleet"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/score"
 )
@@ -29,18 +30,18 @@ func (s *stopping) Step(r *metrics.Step) error {
 func TestInterruptEndsAtTheNextEvent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
-		for _, fleet := range []bool{false, true} {
+		for _, many := range []bool{false, true} {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			rec := &stopping{stop: cancel}
 			serve := c.server(t, c.modelled(t, profile(t, c.gpu))).Run
-			if fleet {
-				serve = newFleet(t, c.fleet(t, 1, sim.RoundRobin)).Run
+			if many {
+				serve = newFleet(t, c.fleet(t, 1, fleet.RoundRobin)).Run
 			}
 			_, err := serve(ctx, c.workload(0), rec)
 			if len(rec.steps) > 1 || len(rec.steps) == 1 && err != nil && !errors.Is(err, context.Canceled) {
 				t.Fatalf("%d steps after an interrupt in the first (fleet %v): %v\n%v",
-					len(rec.steps), fleet, err, c)
+					len(rec.steps), many, err, c)
 			}
 		}
 	})
@@ -64,7 +65,7 @@ func (r *rankings) Fill(family, n int, s *dsa.Sheet) {
 func TestInterruptEndsWithinAStep(t *testing.T) {
 	const layers, heads = 8, 2
 	for name, most := range map[string]int{"arkvale": 1, "psa": heads} { // ranked at a time
-		for _, fleet := range []bool{false, true} {
+		for _, many := range []bool{false, true} {
 			c := &scenario{model: tiny(layers, heads), gpu: "a100-40gb", hbm: 1 << 30, seed: 1,
 				arrivals: []sim.Arrival{{Prompt: 200, Output: 20}},
 				spec: sim.Spec{Selection: sim.SelectionSpec{On: true, Policy: name, Epsilon: 0.9,
@@ -86,8 +87,8 @@ func TestInterruptEndsWithinAStep(t *testing.T) {
 				Sinks: c.spec.Selection.SinkBlocks, Window: c.spec.Selection.RecentBlocks, Queries: 2},
 				1000)
 			var rec log
-			if fleet {
-				f := c.fleet(t, 1, sim.RoundRobin)
+			if many {
+				f := c.fleet(t, 1, fleet.RoundRobin)
 				f.Library = cfg.Library
 				_, err = newFleet(t, f).Run(ctx, c.workload(0), &rec)
 			} else {
@@ -98,7 +99,7 @@ func TestInterruptEndsWithinAStep(t *testing.T) {
 				_, err = s.Run(ctx, c.workload(0), &rec)
 			}
 			if err != context.Canceled || scores.asked < 1 || scores.asked > most {
-				t.Errorf("%s, fleet %v: ranked %d times of %d, %v; want at most %d, and %v", name, fleet,
+				t.Errorf("%s, fleet %v: ranked %d times of %d, %v; want at most %d, and %v", name, many,
 					scores.asked, layers*heads, err, most, context.Canceled)
 			}
 		}

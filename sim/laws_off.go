@@ -2,5 +2,5 @@
 
 package sim
 
-// checkLaws runs Server.check after every event; see the build tag lawcheck.
+// checkLaws runs Server.Check after every event; see the build tag lawcheck.
 const checkLaws = false

@@ -2,5 +2,5 @@
 
 package sim
 
-// checkLaws runs Server.check after every event.
+// checkLaws runs Server.Check after every event.
 const checkLaws = true

@@ -26,8 +26,8 @@ type leaps struct {
 // per BlockTokens tokens.
 func (s *Server) leapable() bool {
 	return !s.stepwise && s.Spec.Speculation.Tokens == 0 && s.Model.BoundTokens == 0 &&
-		s.fleet == nil && s.memory.uniform() && s.repeater != nil && !s.Spec.CachesPrefixes() &&
-		!s.metrics.KeepsTokens() && s.RecordTo == nil
+		s.place.Ended == nil && s.memory.uniform() && s.repeater != nil && !s.Spec.CachesPrefixes() &&
+		!s.Metrics.KeepsTokens() && s.RecordTo == nil
 }
 
 // leap ends the step that began at now and further steps while they only produce tokens. It returns
@@ -38,7 +38,7 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 		return now, nil
 	}
 	st, n := &s.step, len(s.step.decodes)
-	next, ok := s.events.At()
+	next, ok := s.Events.At()
 	if !ok {
 		next = math.MaxInt64
 	}
@@ -48,15 +48,15 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 	for ; steps < most; steps++ {
 		end := now + st.rec.Timing.Elapsed
 		grown := used + growing[steps%len(growing)]
-		if end >= next || grown > s.memory.Total() || s.stopped() != nil {
+		if end >= next || grown > s.memory.Total() || s.Stopped() != nil {
 			break
 		}
 		used = grown
 		s.leapt++
-		s.events.Pass(end)
-		s.metrics.EmitMany(end-now, n)
+		s.Events.Pass(end)
+		s.Metrics.EmitMany(end-now, n)
 		for range n {
-			s.rec.Gap(end - now)
+			s.Rec.Gap(end - now)
 		}
 		longest = max(longest, end-now)
 		if err := s.recordStep(); err != nil {

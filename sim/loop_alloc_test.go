@@ -18,22 +18,22 @@ func (e *endless) Next() (Arrival, bool, error) {
 
 // A request that ends and the one that follows it allocate nothing of the loop's own.
 func TestClosedLoopAllocatesNothing(t *testing.T) {
-	s := &Server{Config: Config{Engine: Engine{Request: des.Millisecond}}, run: newRun()}
+	s := &Server{Config: Config{Engine: Engine{Request: des.Millisecond}}, Shared: NewShared()}
 	s.Geometry = kv.Geometry{Layers: 1, KVHeads: 1, BlockTokens: 16, BlockBytes: 1}
 	s.HBMBytes = 64
 	if _, err := s.newResidency(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.begin(&endless{}, nil); err != nil {
+	if err := s.Begin(&endless{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	next := func() {
-		ev, ok := s.events.Next()
+		ev, ok := s.Events.Next()
 		if !ok {
 			t.Fatal("no request is coming")
 		}
-		s.coming.take(ev.n)
-		if err := s.ended(Arrival{}, s.events.Now(), false); err != nil {
+		s.coming.Take(ev.N)
+		if err := s.ended(Arrival{}, s.Events.Now(), false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -41,7 +41,7 @@ func TestClosedLoopAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100, next); n != 0 {
 		t.Errorf("%v allocations a request", n)
 	}
-	if n := len(s.coming.held); n != 4 {
+	if n := len(s.coming.All()); n != 4 {
 		t.Errorf("%d requests are held for 4 clients", n)
 	}
 }

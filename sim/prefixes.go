@@ -74,7 +74,7 @@ type cached struct {
 	memory   sharing
 	tiers    PrefixDevice // moves what is below HBM; nil without tiers
 	requests map[*sched.Request]*request
-	schedule func(at des.Time, kind eventKind, n int64)
+	schedule func(at des.Time, kind EventKind, n int64)
 
 	looksAt des.Time          // time of the scheduled event for the end of a save
 	landing map[int]*request  // requests by ID whose prefix is being loaded

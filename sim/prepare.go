@@ -8,7 +8,7 @@ import (
 
 // evictRequest drops the KV of a preempted request.
 func (s *Server) evictRequest(r *request) {
-	s.metrics.Preempt(&r.record)
+	s.Metrics.Preempt(&r.record)
 	s.path.drop(r, false)
 	s.drop(r)
 	s.weigh(r)
@@ -24,7 +24,7 @@ func (s *Server) prepareStep(now des.Time) error {
 	st, b := &s.step, s.step.batch
 	st.decodes, st.prefills, st.totals = st.decodes[:0], st.prefills[:0], totals{}
 	st.meta = Step{Index: s.steps, Start: now, Requests: len(b.Decodes) + len(b.Prefills)}
-	st.rec = metrics.Step{Index: s.steps, Replica: s.replica, Start: now, Decodes: len(b.Decodes),
+	st.rec = metrics.Step{Index: s.steps, Replica: s.place.Replica, Start: now, Decodes: len(b.Decodes),
 		Prefills: len(b.Prefills), Waiting: s.sched.Waiting()}
 	for i := range b.Prefills {
 		s.preparePrefill(&s.step.batch.Prefills[i], now)
@@ -47,7 +47,7 @@ func (s *Server) preparePrefill(seg *sched.Segment, now des.Time) {
 	}
 	if !r.started {
 		r.started = true
-		s.metrics.Schedule(&r.record, now)
+		s.Metrics.Schedule(&r.record, now)
 	}
 	layers := int64(seg.LayerTo - seg.LayerFrom)
 	s.step.rec.PrefillTokenLayers += int64(seg.Tokens()) * layers

@@ -27,7 +27,7 @@ type request struct {
 	swap
 
 	life
-	load load // load that it adds to its replica
+	load Load // load that it adds to its replica
 }
 
 // choice is the selections of a request.

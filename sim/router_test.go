@@ -8,6 +8,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/fleet"
 )
 
 // What a router sees is what a recount of all requests finds, whenever it is asked.
@@ -15,7 +16,7 @@ func TestRoutersSeeTheLoad(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, cfg, clients := drawFleet(t)
 		f := newFleet(t, cfg)
-		if _, err := f.Drive(c.workload(clients), &log{}, f.Recount); err != nil {
+		if _, err := sim.Look(f, c.workload(clients), &log{}, recount(f)); err != nil {
 			t.Fatalf("%v\n%v", err, c)
 		}
 	})
@@ -23,19 +24,19 @@ func TestRoutersSeeTheLoad(t *testing.T) {
 
 // Routers pick what a naive reading of their rule picks.
 func TestRoutersPick(t *testing.T) {
-	pick := map[string]func(*sim.View, *sim.Arrival) int{}
-	for _, r := range sim.Routers() {
+	pick := map[string]func(*fleet.View, *sim.Arrival) int{}
+	for _, r := range fleet.Routers() {
 		pick[r.Name] = r.Pick
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		all := rapid.SliceOfNDistinct(rapid.IntRange(0, 20), 1, 8, rapid.ID).Draw(t, "replicas")
 		slices.Sort(all)
-		v := &sim.View{Last: rapid.IntRange(-1, 20).Draw(t, "last")}
+		v := &fleet.View{Last: rapid.IntRange(-1, 20).Draw(t, "last")}
 		for _, r := range all {
 			v.Candidates = append(v.Candidates,
-				sim.Candidate{Replica: r, Tokens: rapid.Int64Range(0, 5).Draw(t, "tokens"),
-					WorkingSet: rapid.Int64Range(0, 5).Draw(t, "set"),
-					Sent:       rapid.Int64Range(0, 5).Draw(t, "sent")})
+				fleet.Candidate{Replica: r, Load: sim.Load{Tokens: rapid.Int64Range(0, 5).Draw(t, "tokens"),
+					WorkingSet: rapid.Int64Range(0, 5).Draw(t, "set")},
+					Sent: rapid.Int64Range(0, 5).Draw(t, "sent")})
 		}
 		a := &sim.Arrival{Session: rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "session")}
 		next := v.Last + 1 // round robin: the next number that is there
@@ -45,12 +46,12 @@ func TestRoutersPick(t *testing.T) {
 		if got := v.Candidates[pick["round-robin"](v, a)].Replica; got != next%21 {
 			t.Fatalf("round-robin after %d of %v: %d, want %d", v.Last, all, got, next%21)
 		}
-		for name, of := range map[string]func(sim.Candidate) int64{
-			"least-tokens":      func(c sim.Candidate) int64 { return c.Tokens },
-			"least-working-set": func(c sim.Candidate) int64 { return c.WorkingSet },
-			"prefix":            func(c sim.Candidate) int64 { return c.Tokens - c.Sent },
+		for name, of := range map[string]func(fleet.Candidate) int64{
+			"least-tokens":      func(c fleet.Candidate) int64 { return c.Tokens },
+			"least-working-set": func(c fleet.Candidate) int64 { return c.WorkingSet },
+			"prefix":            func(c fleet.Candidate) int64 { return c.Tokens - c.Sent },
 		} {
-			want := slices.MinFunc(v.Candidates, func(x, y sim.Candidate) int { return int(of(x) - of(y)) })
+			want := slices.MinFunc(v.Candidates, func(x, y fleet.Candidate) int { return int(of(x) - of(y)) })
 			if got := v.Candidates[pick[name](v, a)]; got != want {
 				t.Fatalf("%s of %v: %v, want %v", name, v.Candidates, got, want)
 			}
@@ -67,7 +68,7 @@ func TestRoutersPick(t *testing.T) {
 		if gone == at {
 			return
 		}
-		v.Candidates = slices.DeleteFunc(v.Candidates, func(c sim.Candidate) bool {
+		v.Candidates = slices.DeleteFunc(v.Candidates, func(c fleet.Candidate) bool {
 			return c.Replica == gone
 		})
 		v.Last = gone

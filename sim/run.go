@@ -10,35 +10,39 @@ import (
 // Run serves the workload to its end and returns the run's metrics. If ctx ends first it returns
 // the cause of ctx. With an error it returns the metrics of the part that ran.
 func (s *Server) Run(ctx context.Context, w Workload, rec Recorder) (*metrics.Run, error) {
-	s.stopped = func() error { return context.Cause(ctx) }
-	return drive(ctx, s, w, rec)
+	s.Stopped = func() error { return context.Cause(ctx) }
+	return Drive(ctx, s, w, rec)
 }
 
-// runner is a server or a fleet.
-type runner interface {
-	begin(Workload, Recorder) error
-	advance() (more bool, err error) // handles one event
-	end() (*metrics.Run, error)
-	interrupted() *metrics.Run
-	check() error
+// Runner is a server or a fleet.
+type Runner interface {
+	// Begin reads the first request from the workload, or the first of each client.
+	Begin(Workload, Recorder) error
+	// Advance handles one event. more is false if there was none.
+	Advance() (more bool, err error)
+	// End returns the metrics after the last event, Interrupted those of a run that ends earlier.
+	End() (*metrics.Run, error)
+	Interrupted() *metrics.Run
+	// Check verifies the laws that hold between events.
+	Check() error
 }
 
-// drive runs to the end of the workload.
-func drive(ctx context.Context, r runner, w Workload, rec Recorder) (*metrics.Run, error) {
-	if err := r.begin(w, rec); err != nil {
+// Drive runs to the end of the workload. It returns as Server.Run does.
+func Drive(ctx context.Context, r Runner, w Workload, rec Recorder) (*metrics.Run, error) {
+	if err := r.Begin(w, rec); err != nil {
 		return nil, err
 	}
 	for {
 		if ctx.Err() != nil { // check at each event, because a step may take long
-			return r.interrupted(), context.Cause(ctx)
+			return r.Interrupted(), context.Cause(ctx)
 		}
-		if more, err := r.advance(); err != nil {
-			return r.interrupted(), plain(ctx, err)
+		if more, err := r.Advance(); err != nil {
+			return r.Interrupted(), plain(ctx, err)
 		} else if !more {
-			return r.end()
+			return r.End()
 		}
 		if checkLaws {
-			if err := r.check(); err != nil {
+			if err := r.Check(); err != nil {
 				panic(fmt.Sprintf("sim: %v", err))
 			}
 		}
@@ -53,10 +57,10 @@ func plain(ctx context.Context, err error) error {
 	return err
 }
 
-// begin reads the first request from the workload, or the first of each client.
-func (s *Server) begin(w Workload, rec Recorder) error {
-	s.rec, s.metrics = rec, metrics.New(s.about(1, s.memory.Tokens(s.memory.Total())))
-	for range s.feed.begin(w) {
+// Begin implements Runner.
+func (s *Server) Begin(w Workload, rec Recorder) error {
+	s.Rec, s.Metrics = rec, metrics.New(s.About(1, s.tokens()))
+	for range s.Feed.Begin(w) {
 		if err := s.fetch(); err != nil {
 			return err
 		}
@@ -64,8 +68,11 @@ func (s *Server) begin(w Workload, rec Recorder) error {
 	return nil
 }
 
-// about describes servers with KV memory for the given number of tokens.
-func (c *Config) about(replicas int, tokens int64) metrics.About {
+// tokens returns the server's KV capacity.
+func (s *Server) tokens() int64 { return s.memory.Tokens(s.memory.Total()) }
+
+// About describes servers with KV memory for the given number of tokens.
+func (c *Config) About(replicas int, tokens int64) metrics.About {
 	about := metrics.About{Replicas: replicas, Layers: c.Model.Layers, Tokens: tokens,
 		BlockBytes: c.Geometry.BlockBytes, Offload: c.Spec.Offload.On,
 		Capacity: metrics.Capacity{HBM: c.CardBytes, Fixed: c.FixedBytes, KV: c.HBMBytes,
@@ -79,43 +86,44 @@ func (c *Config) about(replicas int, tokens int64) metrics.About {
 	return about
 }
 
-func (s *Server) advance() (more bool, err error) {
-	before := s.events.Now()
-	ev, ok := s.events.Next()
+// Advance implements Runner.
+func (s *Server) Advance() (more bool, err error) {
+	before := s.Events.Now()
+	ev, ok := s.Events.Next()
 	if !ok {
 		return false, nil
 	}
-	if gap := s.events.Now() - before; gap > 0 && !s.busy && s.Idle != nil {
+	if gap := s.Events.Now() - before; gap > 0 && !s.busy && s.Idle != nil {
 		if err := s.Idle(gap); err != nil {
 			return false, err
 		}
 	}
 	err = s.handle(ev)
-	if err == nil && !s.events.More() { // form a batch after all events of its start time
+	if err == nil && !s.Events.More() { // form a batch after all events of its start time
 		err = s.proceed()
 	}
 	switch {
 	case err == nil:
 		return true, nil
-	case s.feed.broken:
+	case s.Feed.Broken():
 		return false, err // the workload's error contains its position
 	default:
-		return false, fmt.Errorf("at %v, step %d: %w", s.events.Now(), s.steps, err)
+		return false, fmt.Errorf("at %v, step %d: %w", s.Events.Now(), s.steps, err)
 	}
 }
 
-// interrupted returns the metrics of a run that ends here.
-func (s *Server) interrupted() *metrics.Run {
-	s.metrics.End(s.events.Now())
-	return s.metrics.Figures()
+// Interrupted implements Runner.
+func (s *Server) Interrupted() *metrics.Run {
+	s.Metrics.End(s.Events.Now())
+	return s.Metrics.Figures()
 }
 
-// end returns the metrics after the last event.
-func (s *Server) end() (*metrics.Run, error) {
+// End implements Runner.
+func (s *Server) End() (*metrics.Run, error) {
 	if n := s.sched.Waiting() + s.sched.Running(); n > 0 {
 		return nil, fmt.Errorf("sim: %d requests can never be scheduled; the first waits since its "+
 			"arrival", n)
 	}
-	s.memory.sampled(s.metrics)
-	return s.metrics.Figures(), nil
+	s.memory.sampled(s.Metrics)
+	return s.Metrics.Figures(), nil
 }

@@ -3,15 +3,14 @@ package sim
 import (
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/memory"
-	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
 // Server runs one serving system on one device in virtual time.
 type Server struct {
 	Config
-	*run
-	place
+	*Shared
+	place    Place
 	sched    *sched.Scheduler
 	memory   residency
 	prefixes prefixes
@@ -22,43 +21,28 @@ type Server struct {
 	requests map[*sched.Request]*request
 	free     []*request
 
+	arrivals    int // of a server that is alone
 	busy        bool
 	steps       int64
 	step        stepState
-	coming      tickets
+	coming      des.Slots[arriving]
 	arrivedLate []*sched.Request // arrived after the next step was planned
 	untried     bool             // waiting requests were not considered for the batch
 	leaps
 }
 
-// run is what the servers of a run share.
-type run struct {
-	events  des.Queue[event]
-	feed    feed
-	nextID  int
-	rec     Recorder
-	metrics *metrics.Run
-	stopped func() error // returns why the run must end, or nil
-}
-
-func newRun() *run { return &run{stopped: func() error { return nil }} }
-
-// place is a server's place in a fleet.
-type place struct {
-	fleet   *Fleet // nil: none
-	replica int    // replica number
-	number  int32  // server number, unique in the fleet over all restarts
-	touched bool   // had an event at this time
-	load    load
-	sent    *sentPrompts // of router prefix; nil: another
+// arriving is a request on its way to the scheduler.
+type arriving struct {
+	Ticket
+	pulls bool // its arrival fetches the next request; not in a closed loop
 }
 
 // NewServer returns a server with no requests.
 func NewServer(cfg Config) (*Server, error) {
 	spec := &cfg.Spec
-	s := &Server{Config: cfg, run: newRun(), requests: map[*sched.Request]*request{}}
+	s := &Server{Config: cfg, Shared: NewShared(), requests: map[*sched.Request]*request{}}
 	var err error
-	if s.sel, err = newSelection(&s.Config, func() error { return s.stopped() }); err != nil {
+	if s.sel, err = newSelection(&s.Config, func() error { return s.Stopped() }); err != nil {
 		return nil, err
 	}
 	if err := s.checkAddressed(s.sel.sample.Rate); err != nil {

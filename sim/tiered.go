@@ -14,7 +14,7 @@ import (
 type tiered struct {
 	sizes    // all KV is in DRAM
 	requests map[*sched.Request]*request
-	schedule func(at des.Time, kind eventKind, n int64)
+	schedule func(at des.Time, kind EventKind, n int64)
 
 	saves      []saveJob  // in flight, oldest first
 	savedSteps int64      // steps whose saves are done or have a scheduled event

@@ -7,6 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/fleet"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/score"
 	"github.com/sparseserve/sparseserve/traces"
@@ -42,7 +43,7 @@ type Common struct {
 	GPU      string
 	Card     hw.Changes // figures of the card that are not the card's own
 	Workload traces.Spec
-	Fleet    sim.FleetSpec
+	Fleet    fleet.Spec
 	Scores   score.Params
 	SLO      SLO
 	Metrics  metrics.Cutoff

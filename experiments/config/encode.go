@@ -10,6 +10,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/fleet"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -56,7 +57,7 @@ func (c *Config) encode(memo map[any][]byte) ([]byte, error) {
 
 // fleetTable writes the fleet settings; nothing for one server.
 func (e *encoder) fleetTable(c *Config) {
-	if !slices.ContainsFunc(c.fleets(), func(f sim.FleetSpec) bool { return f.On() }) {
+	if !slices.ContainsFunc(c.fleets(), func(f fleet.Spec) bool { return f.On() }) {
 		return
 	}
 	e.printf("\n[fleet]\n")

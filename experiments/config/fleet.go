@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/fleet"
 )
 
 // fleets lists the fleets that the experiment is expanded over.
-func (c *Config) fleets() []sim.FleetSpec {
-	fleets := make([]sim.FleetSpec, len(c.Replicas))
+func (c *Config) fleets() []fleet.Spec {
+	fleets := make([]fleet.Spec, len(c.Replicas))
 	for i, n := range c.Replicas {
 		fleets[i] = c.Fleet
 		fleets[i].Replicas = n
@@ -22,7 +22,7 @@ const mostSeconds = 1e9
 
 // checkFleets returns an error if the [fleet] table is impossible, or nil.
 func checkFleets(c *Config) *KeyError {
-	if err := checkName("fleet.router", c.Fleet.Router, sim.RouterNames()); err != nil {
+	if err := checkName("fleet.router", c.Fleet.Router, fleet.RouterNames()); err != nil {
 		return err
 	}
 	for _, f := range c.fleets() {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments"
 	"github.com/sparseserve/sparseserve/hw"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/fleet"
 	"github.com/sparseserve/sparseserve/sim/score"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -123,7 +123,7 @@ type customSystem struct {
 func newLoader() *loader {
 	return &loader{inputs: inputs{}, cfg: Config{Clients: []int{0}, Replicas: []int{1},
 		Common: Common{Workload: traces.DefaultSpec(), Scores: score.Default,
-			Fleet: sim.FleetSpec{Replicas: 1, Router: sim.RoundRobin}}}, goodput: DefaultGoodputSearch()}
+			Fleet: fleet.Spec{Replicas: 1, Router: fleet.RoundRobin}}}, goodput: DefaultGoodputSearch()}
 }
 
 // clone returns a loader that can apply more documents without an effect on this one. Both share

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/fleet"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/score"
 	"github.com/sparseserve/sparseserve/traces"
@@ -54,7 +55,7 @@ func TestRangesOfThePage(t *testing.T) {
 	checked := 0
 	for table, v := range map[string]any{
 		"workload": &traces.Spec{}, "system": &sim.Spec{}, "scores": &score.Params{}, "slo": &SLO{},
-		"metrics": &metrics.Cutoff{}, "fleet": &sim.FleetSpec{},
+		"metrics": &metrics.Cutoff{}, "fleet": &fleet.Spec{},
 		"goodput": &GoodputSearch{}, "plan": &Plan{},
 	} {
 		for _, f := range FieldsOf(v) {

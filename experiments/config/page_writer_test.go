@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/hw"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/fleet"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -48,8 +48,8 @@ bound. 'sparseserve list keys' prints all bounds and names.
 	p.workload()
 	p.printf("\n## [fleet]\n\nReplicas of the server and their router. `--live` and `compare` " +
 		"have one server.\n\n")
-	p.fields("fleet", "FleetSpec", "../../sim/fleet_spec.go", &p.cfg.Fleet,
-		map[string][]string{"router": sim.RouterNames()})
+	p.fields("fleet", "Spec", "../../sim/fleet/spec.go", &p.cfg.Fleet,
+		map[string][]string{"router": fleet.RouterNames()})
 	p.printf("\n## [system]\n\n")
 	p.system()
 	p.printf("\n## [slo]\n\nThe service level of a run or of `plan`. A configuration without any " +

@@ -14,6 +14,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/fleet"
 	"github.com/sparseserve/sparseserve/sim/kv"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/score"
@@ -303,7 +304,7 @@ type serving func(context.Context, sim.Workload, sim.Recorder) (*metrics.Run, er
 // runner returns the server or fleet that serves the workload.
 func (s *prepared) runner() (serving, error) {
 	if s.point.Fleet.On() {
-		fleet, err := sim.NewFleet(s.point.Fleet.Of(s.server, s.device))
+		fleet, err := fleet.New(s.point.Fleet.Of(s.server, s.device))
 		if err != nil {
 			return nil, err
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/doc"
-	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/fleet"
 	"github.com/sparseserve/sparseserve/sim/kv"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -128,7 +128,7 @@ func Evictions() (*doc.Doc, error) {
 // Routers lists the routers of fleets.
 func Routers() (*doc.Doc, error) {
 	t := doc.Table{Columns: doc.Columns("fleet.router", "a request goes to")}
-	for _, r := range sim.Routers() {
+	for _, r := range fleet.Routers() {
 		t.Add(r.Name, r.About)
 	}
 	return listed("Routers", t)

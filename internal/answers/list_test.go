@@ -8,8 +8,8 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/doc"
-	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/fleet"
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
@@ -46,7 +46,7 @@ func TestListsAreWhole(t *testing.T) {
 			func(i int) string { return dsa.Algorithms[i].Name })},
 		{got(Evictions()), names(len(kv.Evictions()),
 			func(i int) string { return kv.Evictions()[i].Name })},
-		{got(Routers()), names(len(sim.Routers()), func(i int) string { return sim.Routers()[i].Name })},
+		{got(Routers()), names(len(fleet.Routers()), func(i int) string { return fleet.Routers()[i].Name })},
 		{got(Prefills()), config.PrefillAttentions()},
 		{got(Experiments()), names(len(built), func(i int) string { return built[i].Name })},
 	} {

@@ -1,9 +1,12 @@
-package sim
+package fleet
 
-import "github.com/sparseserve/sparseserve/sim/des"
+import (
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+)
 
-// FleetSpec is the [fleet] table of a configuration.
-type FleetSpec struct {
+// Spec is the [fleet] table of a configuration.
+type Spec struct {
 	// number of identical servers that share the workload, each with its own GPUs, host, scheduler
 	// and cache; one run per value of a list
 	Replicas int `toml:"replicas" unit:"servers" range:">= 1, <= 1000"`
@@ -17,10 +20,10 @@ type FleetSpec struct {
 }
 
 // On reports whether the fleet differs from a single server.
-func (s *FleetSpec) On() bool { return s.Replicas > 1 || len(s.Fail)+len(s.Drain) > 0 }
+func (s *Spec) On() bool { return s.Replicas > 1 || len(s.Fail)+len(s.Drain) > 0 }
 
 // changes returns Fail and Drain as Outages and Drains.
-func (s *FleetSpec) changes() (outages []Outage, drains []Drain) {
+func (s *Spec) changes() (outages []Outage, drains []Drain) {
 	for _, f := range s.Fail {
 		outages = append(outages, Outage{int(f[1]), des.FromSeconds(f[0]), des.FromSeconds(f[2])})
 	}
@@ -31,9 +34,9 @@ func (s *FleetSpec) changes() (outages []Outage, drains []Drain) {
 }
 
 // Of returns the configuration of a fleet with the given server configuration.
-func (s *FleetSpec) Of(cfg Config, device func() (Device, error)) FleetConfig {
+func (s *Spec) Of(cfg sim.Config, device func() (sim.Device, error)) Config {
 	outages, drains := s.changes()
-	return FleetConfig{
+	return Config{
 		Config: cfg, Replicas: s.Replicas, Router: s.Router, Outages: outages, Drains: drains,
 		NewDevice: device,
 	}

@@ -1,4 +1,4 @@
-package sim
+package fleet
 
 import (
 	"fmt"
@@ -6,16 +6,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // Candidate is the router's view of a replica that takes requests.
 type Candidate struct {
-	Replica    int   // replica number
-	Requests   int   // unfinished requests
-	Tokens     int64 // remaining tokens to prefill and to emit
-	WorkingSet int64 // bytes of KV: the decodes' selections with offloading, all KV otherwise
-	Sent       int64 // first tokens of the prompt that the replica was sent before; router prefix
+	Replica int // replica number
+	sim.Load
+	Sent int64 // first tokens of the prompt that the replica was sent before; router prefix
 }
 
 // View is the input of a router: the replicas that take requests, at least one, in order of their
@@ -29,7 +28,7 @@ type View struct {
 // It depends only on its arguments.
 type Router struct {
 	Name, About string
-	Pick        func(*View, *Arrival) int
+	Pick        func(*View, *sim.Arrival) int
 	remembers   bool // it reads Candidate.Sent
 }
 
@@ -69,10 +68,10 @@ func routerNamed(name string) (*Router, error) {
 			return &routers[i], nil
 		}
 	}
-	return nil, fmt.Errorf("sim: no router %q; known: %s", name, strings.Join(RouterNames(), ", "))
+	return nil, fmt.Errorf("fleet: no router %q; known: %s", name, strings.Join(RouterNames(), ", "))
 }
 
-func roundRobin(v *View, _ *Arrival) int {
+func roundRobin(v *View, _ *sim.Arrival) int {
 	for i := range v.Candidates {
 		if v.Candidates[i].Replica > v.Last {
 			return i
@@ -81,11 +80,11 @@ func roundRobin(v *View, _ *Arrival) int {
 	return 0
 }
 
-func leastTokens(v *View, _ *Arrival) int {
+func leastTokens(v *View, _ *sim.Arrival) int {
 	return least(v, func(c *Candidate) int64 { return c.Tokens })
 }
 
-func leastWorkingSet(v *View, _ *Arrival) int {
+func leastWorkingSet(v *View, _ *sim.Arrival) int {
 	return least(v, func(c *Candidate) int64 { return c.WorkingSet })
 }
 
@@ -102,7 +101,7 @@ func least(v *View, of func(*Candidate) int64) int {
 
 // bySession uses rendezvous hashing (Thaler and Ravishankar 1998): the replica with the highest
 // hash of session and replica wins, so that the loss of a replica moves only its own sessions.
-func bySession(v *View, a *Arrival) int {
+func bySession(v *View, a *sim.Arrival) int {
 	if a.Session == "" {
 		return roundRobin(v, a)
 	}

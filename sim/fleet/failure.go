@@ -1,11 +1,6 @@
-package sim
+package fleet
 
-import (
-	"cmp"
-	"slices"
-
-	"github.com/sparseserve/sparseserve/sim/des"
-)
+import "github.com/sparseserve/sparseserve/sim/des"
 
 // Outage is a failure of one replica. It loses all state and comes back empty.
 type Outage struct {
@@ -36,14 +31,12 @@ func (f *Fleet) fail(r *replica) {
 	if r.outages++; r.outages > 1 {
 		return // already down
 	}
-	s := r.server
-	f.servers[s.number] = nil // its pending events are ignored from now on
-	r.server, r.steps = nil, s.steps
-	// Retries count as Again, so record its first prefills now.
-	f.metrics.Lost(f.events.Now(), s.prefixes.use(&s.step.meta.Prefix))
-	for _, t := range s.abandoned() {
-		f.metrics.Retry(&t.record)
-		f.send(t)
+	lost, steps := r.server.Fail()
+	f.servers[r.server.number] = nil // its pending events are ignored from now on
+	r.server, r.steps = nil, steps
+	for _, t := range lost {
+		f.Metrics.Retry(t.Record())
+		f.send(ticket{Ticket: t})
 	}
 }
 
@@ -61,19 +54,4 @@ func (f *Fleet) comeUp(r *replica, number int) error {
 		f.send(t)
 	}
 	return nil
-}
-
-// abandoned returns the requests of a failed server in order of arrival.
-func (s *Server) abandoned() []ticket {
-	var all []ticket
-	for _, t := range s.coming.held {
-		if t.id > 0 {
-			all = append(all, t)
-		}
-	}
-	for _, r := range s.requests {
-		all = append(all, ticket{id: r.ID, arrival: r.arrival, generated: r.Generated, life: r.life})
-	}
-	slices.SortFunc(all, func(a, b ticket) int { return cmp.Compare(a.id, b.id) })
-	return all
 }

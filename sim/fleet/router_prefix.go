@@ -1,6 +1,9 @@
-package sim
+package fleet
 
-import "github.com/sparseserve/sparseserve/sim/prefix"
+import (
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/prefix"
+)
 
 // sentPrompts are the beginnings of the prompts that a replica was sent, as a router remembers
 // them: in blocks of sentBlock tokens, the oldest forgotten first. A router does not see what a
@@ -62,6 +65,6 @@ func blocksOf(c *prefix.Content) func(yield func(uint64) bool) {
 
 // byPrefix picks the replica that has the fewest tokens to compute with the request: what it has to
 // do, less the request's tokens that it was sent before. This is the cost of Dynamo's KV router.
-func byPrefix(v *View, _ *Arrival) int {
+func byPrefix(v *View, _ *sim.Arrival) int {
 	return least(v, func(c *Candidate) int64 { return c.Tokens - c.Sent })
 }
