@@ -20,8 +20,8 @@ const (
 	landed
 )
 
-// Order of events at one time: save completions, arrivals, step ends. Changes of replicas come first,
-// with a priority below 0.
+// Order of events at one time: save completions, arrivals, step ends. Changes of replicas come
+// first, with a priority below 0.
 var priority = [...]int8{saveDone: 0, landed: 0, arrive: PriorityArrive, stepDone: 2}
 
 // PriorityArrive is the priority of arrivals.

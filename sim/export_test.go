@@ -220,7 +220,8 @@ func (s *Server) Recount() error {
 		}
 	}
 	if s.place.load != want {
-		return fmt.Errorf("replica %d has a load of %+v, a recount %+v", s.place.Replica, s.place.load, want)
+		return fmt.Errorf("replica %d has a load of %+v, a recount %+v", s.place.Replica, s.place.load,
+			want)
 	}
 	return nil
 }

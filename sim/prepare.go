@@ -24,7 +24,8 @@ func (s *Server) prepareStep(now des.Time) error {
 	st, b := &s.step, s.step.batch
 	st.decodes, st.prefills, st.totals = st.decodes[:0], st.prefills[:0], totals{}
 	st.meta = Step{Index: s.steps, Start: now, Requests: len(b.Decodes) + len(b.Prefills)}
-	st.rec = metrics.Step{Index: s.steps, Replica: s.place.Replica, Start: now, Decodes: len(b.Decodes),
+	st.rec = metrics.Step{Index: s.steps, Replica: s.place.Replica, Start: now,
+		Decodes:  len(b.Decodes),
 		Prefills: len(b.Prefills), Waiting: s.sched.Waiting()}
 	for i := range b.Prefills {
 		s.preparePrefill(&s.step.batch.Prefills[i], now)

@@ -51,7 +51,9 @@ func TestRoutersPick(t *testing.T) {
 			"least-working-set": func(c fleet.Candidate) int64 { return c.WorkingSet },
 			"prefix":            func(c fleet.Candidate) int64 { return c.Tokens - c.Sent },
 		} {
-			want := slices.MinFunc(v.Candidates, func(x, y fleet.Candidate) int { return int(of(x) - of(y)) })
+			want := slices.MinFunc(v.Candidates, func(x, y fleet.Candidate) int {
+				return int(of(x) - of(y))
+			})
 			if got := v.Candidates[pick[name](v, a)]; got != want {
 				t.Fatalf("%s of %v: %v, want %v", name, v.Candidates, got, want)
 			}

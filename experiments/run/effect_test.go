@@ -55,10 +55,10 @@ var (
 		"workload.output_lengths=fixed(12)", "workload.think_s=0.01",
 		"sessions.system_lengths=fixed(400)",
 		"prefix_cache.mode=vllm", "system.kv_gib=0.006"}
-	tiers    = append(slices.Clone(sessions), "prefix_cache.dram_gib=0.004", "prefix_cache.ssd_gib=0.1")
-	hits     = append(slices.Clone(offload), "workload.prefix_hit=0.6")
-	replicas = []string{"system.preset=vllm", engine05, "fleet.replicas=2"}
-	mix      = []string{"system.preset=vllm", engine05, "workload.trace=longbench", "workload.requests=4"}
+	tiers = append(slices.Clone(sessions), "prefix_cache.dram_gib=0.004", "prefix_cache.ssd_gib=0.1")
+	hits  = append(slices.Clone(offload), "workload.prefix_hit=0.6")
+	pair  = []string{"system.preset=vllm", engine05, "fleet.replicas=2"}
+	mix   = []string{"system.preset=vllm", engine05, "workload.trace=longbench", "workload.requests=4"}
 )
 
 func and(sets []string, more ...string) []string { return append(slices.Clone(sets), more...) }
@@ -144,8 +144,8 @@ var keyEffects = []struct {
 	{"longbench.output", "instruct", mix}, {"workload.output_scale", "3", dense},
 	{"workload.prefix_hit", "0.5", dense},
 
-	{"fleet.replicas", "3", replicas}, {"fleet.router", "least-tokens", replicas},
-	{"fleet.fail", "[[0.01, 0, 1]]", replicas}, {"fleet.drain", "[[0.01, 0]]", replicas},
+	{"fleet.replicas", "3", pair}, {"fleet.router", "least-tokens", pair},
+	{"fleet.fail", "[[0.01, 0, 1]]", pair}, {"fleet.drain", "[[0.01, 0]]", pair},
 
 	{"slo.rule", "requests", dense}, {"slo.miss_share", "0.5", dense}, {"slo.ttft_s", "0.1", dense},
 	{"slo.ttft_stat", "p50", and(dense, "slo.ttft_s=1")}, {"slo.tbt_factor", "3", dense},

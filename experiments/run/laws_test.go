@@ -216,7 +216,7 @@ func TestLaw9EveryKindOfSystem(t *testing.T) {
 	kinds := map[string][]string{
 		"dense": dense, "in HBM": inHBM, "offload": offload, "by layer": byLayer, "psa": psa,
 		"infinigen": infini, "recall": recall, "indexed": indexed, "hot": hot, "sessions": sessions,
-		"tiers": tiers, "hits": hits, "fleet": replicas, "mix": mix,
+		"tiers": tiers, "hits": hits, "fleet": pair, "mix": mix,
 		"sparseserve-psa": and(psa, "system.preset=sparseserve-psa", "prefill.max_inject=900"),
 		"query heads":     and(byLayer, "selection.per=query_head"),
 		"two GPUs":        and(dense, "system.tensor_parallel=2"),
@@ -226,7 +226,7 @@ func TestLaw9EveryKindOfSystem(t *testing.T) {
 		"whole admission": and(dense, "system.engine=vllm-0.19"),
 		"a tree":          and(tiers, "prefix_cache.mode=radix"),
 		"recomputed":      and(tiers, "prefix_cache.load=recompute", "prefix_cache.write=back"),
-		"failing": and(replicas, "fleet.fail=[[0.01, 0, 1]]", "fleet.router=least-tokens",
+		"failing": and(pair, "fleet.fail=[[0.01, 0, 1]]", "fleet.router=least-tokens",
 			"prefix_cache.mode=vllm", "system.scheduler=vllm-v1"),
 		"closed": and(offload, "workload.concurrency=3"),
 		"block sparse": and(dense, "prefill.attention=block-sparse", "prefill.chunk_tokens=512",

@@ -47,7 +47,8 @@ func everyDocument(t *testing.T) map[string]*doc.Doc {
 	runsDoc := runs.Doc()
 	runsDoc.Figures = figuresOf
 	record := &validate.ReplayReport{Name: "r", File: "r.csv", Format: "csv", Recorded: 2, Failed: 1,
-		Summary: metrics.Summary{System: "vllm", Warnings: []warn.Warning{warn.New(warn.Window, "window")}},
+		Summary: metrics.Summary{System: "vllm", Warnings: []warn.Warning{warn.New(warn.Window,
+			"window")}},
 		Comparisons: []validate.RecordComparison{{Run: "r", Stage: "all", Metric: "ttft_mean_s",
 			Measured: 2, Simulated: 1.5, Error: new(-0.25), Requests: 2}}}
 	compared := Comparison(record)

@@ -46,7 +46,9 @@ func TestListsAreWhole(t *testing.T) {
 			func(i int) string { return dsa.Algorithms[i].Name })},
 		{got(Evictions()), names(len(kv.Evictions()),
 			func(i int) string { return kv.Evictions()[i].Name })},
-		{got(Routers()), names(len(fleet.Routers()), func(i int) string { return fleet.Routers()[i].Name })},
+		{got(Routers()), names(len(fleet.Routers()), func(i int) string {
+			return fleet.Routers()[i].Name
+		})},
 		{got(Prefills()), config.PrefillAttentions()},
 		{got(Experiments()), names(len(built), func(i int) string { return built[i].Name })},
 	} {

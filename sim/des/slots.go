@@ -27,6 +27,8 @@ func (s *Slots[T]) Take(slot int64) T {
 	return one
 }
 
-// Len returns the number of stored values, All the values of all slots; those of free slots are zero.
+// Len returns the number of stored values.
 func (s *Slots[T]) Len() int { return len(s.held) - len(s.vacant) }
+
+// All returns the values of all slots, zero for free ones.
 func (s *Slots[T]) All() []T { return s.held }

@@ -243,7 +243,8 @@ func (f *Fleet) change(ev sim.Event) error {
 func (f *Fleet) fetch() error {
 	a, ok, err := f.Feed.Next(f.Events.Now())
 	if err == nil && ok {
-		f.schedule(a.At, route, f.coming.Hold(ticket{Ticket: sim.Ticket{Arrival: a}, pulls: f.Feed.Open()}))
+		f.schedule(a.At, route, f.coming.Hold(ticket{Ticket: sim.Ticket{Arrival: a},
+			pulls: f.Feed.Open()}))
 	}
 	return err
 }
