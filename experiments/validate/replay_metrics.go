@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/sparseserve/sparseserve/internal/stats"
-	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/traces/records"
 )
 
@@ -96,7 +96,7 @@ func compareReplayed(run, stage string, all []Replayed) []RecordComparison {
 // compareAggregates compares a record without requests: of the simulated figures those that it has,
 // and the time between tokens over all tokens (tbt_mean_s, ...).
 func compareAggregates(all []RecordComparison, figures map[string]float64,
-	simulated *sim.Summary) (out []RecordComparison) {
+	simulated *metrics.Summary) (out []RecordComparison) {
 	for _, stat := range []string{"mean", "p50", "p90", "p99"} {
 		all = append(all, RecordComparison{Run: all[0].Run, Stage: all[0].Stage,
 			Metric: "tbt_" + stat + "_s", Simulated: simulated.TBT.Of(stat), Requests: all[0].Requests})
