@@ -17,7 +17,7 @@ func TestModernEngineIsNearItsBound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range ModelNames() {
+		for _, name := range classModels {
 			m := mustModel(t, name)
 			plan, err := p.KVBudget(m, 0.9, 8192, 256)
 			if err != nil {

@@ -53,7 +53,7 @@ func compareKernels(t *testing.T, derived, own *Profile) *errorsOf {
 			})
 		}
 	}
-	for _, name := range ModelNames() {
+	for _, name := range classModels {
 		m := mustModel(t, name)
 		a, b := newExperts(derived, m), newExperts(own, m)
 		if m.IsMixture() && a.isMeasured() && b.isMeasured() {

@@ -43,7 +43,7 @@ func pairs(t *testing.T, want func(*Model) bool, f func(t *rapid.T, p *Profile, 
 			cards = append(cards, p)
 		}
 	}
-	for _, n := range ModelNames() {
+	for _, n := range classModels {
 		if m := mustModel(t, n); want(m) {
 			models = append(models, m)
 		}

@@ -19,32 +19,40 @@ import (
 	"github.com/sparseserve/sparseserve/internal/nearest"
 )
 
-//go:embed models/*.toml
-var modelFiles embed.FS
-
-// ModelNames returns the names of the built-in models in alphabetical order.
-func ModelNames() []string { return names(modelFiles, "models") }
-
 // catalogueCSV has the shapes of models that people serve, a model a row. Its columns are the keys
-// of Model, the id on the hub, and the published number of parameters.
+// of Model, the id on the hub of the checkpoint whose config.json has the shape, and the published
+// number of parameters. KV has the bytes that a server gives it without --kv-cache-dtype: FP8 for
+// models with an indexer (vllm-project/vllm, pull request 25988), else 16 bits.
 //
 //go:embed catalogue.csv
 var catalogueCSV string
 
-// Catalogue returns the models of the catalogue in alphabetical order.
-var Catalogue = sync.OnceValue(func() (models []Model) {
-	rows, err := csv.NewReader(strings.NewReader(catalogueCSV)).ReadAll()
+// refusedCSV has ids on the hub of models that people serve and Model does not represent, with the
+// field of their config.json that changes the arithmetic.
+//
+//go:embed refused.csv
+var refusedCSV string
+
+// rowsOf returns the rows of an embedded CSV, header first.
+func rowsOf(file, text string) [][]string {
+	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	if err != nil {
-		panic("hw: catalogue.csv: " + err.Error())
+		panic("hw: " + file + ": " + err.Error()) // a test reads it
 	}
+	return rows
+}
+
+// Catalogue returns the built-in models in alphabetical order.
+var Catalogue = sync.OnceValue(func() (models []Model) {
+	rows := rowsOf("catalogue.csv", catalogueCSV)
 	for _, row := range rows[1:] {
-		text := "kv_bytes_each = 2\n"
+		text := ""
 		for i, value := range row {
 			switch key := rows[0][i]; {
 			case value == "" || key == "billions":
 			case key == "hub":
 				text += fmt.Sprintf("source = %q\n", "config.json of "+value)
-			case key == "name" || key == "window_pattern":
+			case key == "name" || key == "window_pattern" || key == "tokenizer" || key == "weight_type":
 				text += fmt.Sprintf("%s = %q\n", key, value)
 			default:
 				text += key + " = " + value + "\n"
@@ -59,27 +67,21 @@ var Catalogue = sync.OnceValue(func() (models []Model) {
 	return models
 })
 
-// KnownModels returns the names of the built-in models, then of the catalogue.
-func KnownModels() []string {
-	all := ModelNames()
+// ModelNames returns the names of the built-in models in alphabetical order.
+func ModelNames() (all []string) {
 	for _, m := range Catalogue() {
 		all = append(all, m.Name)
 	}
 	return all
 }
 
-// LoadModel returns a built-in model by name, or reads a Hugging Face config.json (or a folder with
-// one) or a TOML description of a model.
+// LoadModel returns a built-in model by name or by its id on the hub, or reads a Hugging Face
+// config.json (or a folder with one) or a TOML description of a model.
 func LoadModel(nameOrPath string) (Model, error) {
-	if data, err := modelFiles.ReadFile("models/" + nameOrPath + ".toml"); err == nil {
-		return parseModel("models/"+nameOrPath+".toml", data)
-	}
+	known := ModelName(nameOrPath)
 	catalogue := Catalogue()
-	if i := slices.IndexFunc(catalogue, func(m Model) bool { return m.Name == nameOrPath }); i >= 0 {
+	if i := slices.IndexFunc(catalogue, func(m Model) bool { return m.Name == known }); i >= 0 {
 		return catalogue[i], nil
-	}
-	if known := ModelName(nameOrPath); known != nameOrPath {
-		return LoadModel(known)
 	}
 	path := nameOrPath
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -88,8 +90,13 @@ func LoadModel(nameOrPath string) (Model, error) {
 	data, err := files.ReadText(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !LooksLikePath(nameOrPath):
-		return Model{}, unknownName("model", nameOrPath, KnownModels())
+		return Model{}, unknownName("model", nameOrPath, ModelNames())
 	case errors.Is(err, fs.ErrNotExist) && HubName(nameOrPath):
+		for _, row := range rowsOf("refused.csv", refusedCSV)[1:] {
+			if fold(row[0]) == fold(nameOrPath) {
+				return Model{}, fmt.Errorf("model %s is not modelled: %s; %s", row[0], row[1], supported)
+			}
+		}
 		return Model{}, fmt.Errorf("neither a file nor in the catalogue: save "+
 			"https://huggingface.co/%s/resolve/main/config.json and name its path; nearest in the "+
 			"catalogue are %s (sparseserve list models)", nameOrPath,
@@ -203,8 +210,9 @@ func unknownName(kind, name string, known []string) error {
 		own = "; or a card file of your own, CARD.toml (docs/extending.md shows how to make one)"
 	}
 	all := strings.Join(known, ", ")
-	if len(known) > 40 {
-		all = fmt.Sprintf("the %d of sparseserve list %ss", len(known), kind)
+	if kind == "model" {
+		all = fmt.Sprintf("the %d of sparseserve list models, nearest %s", len(known),
+			strings.Join(alikeIDs(name), ", "))
 	}
 	var begin []string
 	for _, k := range known {
@@ -231,8 +239,8 @@ var shortCards = map[string]string{"a100": "a100-80gb", "h100": "h100-80gb",
 // hubID matches the id of a model on the Hugging Face hub in its source. notSized matches what
 // people write differently in a name, and the parts of an id that change no size.
 var (
-	hubID    = regexp.MustCompile(`config\.json of ([\w.-]+/[\w.-]*\w)(.*FP8 checkpoint)?`)
-	notSized = regexp.MustCompile(`-(instruct|hf|it|base|chat)\b|[-_ ]`)
+	hubID    = regexp.MustCompile(`config\.json of ([\w.-]+/[\w.-]*\w)`)
+	notSized = regexp.MustCompile(`\bmeta-|-(instruct|hf|it|base|chat)\b|[-_ ]`)
 )
 
 func fold(name string) string { return notSized.ReplaceAllString(strings.ToLower(name), "") }
@@ -256,33 +264,34 @@ func CardName(name string) string {
 // ModelName returns the built-in model that a name as people type it means (Llama-3.1-8B), or that
 // has this id on the hub (Qwen/Qwen3-14B), or the name. A file or folder of the name comes first.
 func ModelName(name string) string {
-	if _, err := os.Stat(name); err == nil || !HubName(name) {
-		return alike(name, KnownModels())
+	if slices.Contains(ModelNames(), name) {
+		return name
 	}
-	for _, known := range KnownModels() {
-		m, _ := LoadModel(known) // a test reads them all
-		if of := hubID.FindStringSubmatch(m.Source); of != nil &&
-			fold(of[1]+map[bool]string{true: "-FP8"}[of[2] != ""]) == fold(name) {
-			return known
+	if _, err := os.Stat(name); err == nil || !HubName(name) {
+		return alike(name, ModelNames())
+	}
+	for _, m := range Catalogue() {
+		if of := hubID.FindStringSubmatch(m.Source); of != nil && fold(of[1]) == fold(name) {
+			return m.Name
 		}
 	}
 	return name
 }
 
-// alikeIDs returns the three ids on the hub that begin most like an id.
+// alikeIDs returns the three ids on the hub that begin most like an id, and then are as long.
 func alikeIDs(id string) (near []string) {
-	common := func(other string) (n int) {
+	differs := func(other string) (n int) {
 		a, b := fold(path.Base(id)), fold(path.Base(other))
 		for n < min(len(a), len(b)) && a[n] == b[n] {
 			n++
 		}
-		return n
+		return max(len(a), len(b)) - 1000*n
 	}
 	for _, m := range Catalogue() {
 		if of := hubID.FindStringSubmatch(m.Source); of != nil {
 			near = append(near, of[1])
 		}
 	}
-	slices.SortStableFunc(near, func(a, b string) int { return common(b) - common(a) })
+	slices.SortStableFunc(near, func(a, b string) int { return differs(a) - differs(b) })
 	return near[:3]
 }

@@ -15,7 +15,7 @@ import (
 // Shards hold all of a model, and no more than copied norms, KV heads and padding of the vocabulary
 // beyond it.
 func TestShardsHoldTheModel(t *testing.T) {
-	for _, name := range ModelNames() {
+	for _, name := range classModels {
 		m := mustModel(t, name)
 		for n := 1; n <= 8; n *= 2 {
 			s, err := m.Shard(n)

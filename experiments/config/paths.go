@@ -14,7 +14,7 @@ import (
 
 // pathKeys are the keys that may hold a path, each with its values that are names instead.
 var pathKeys = map[string][]string{
-	"model":               hw.KnownModels(),
+	"model":               hw.ModelNames(),
 	"gpu":                 hw.CardNames(),
 	"workload.trace":      {traces.BuiltIn, traces.Synthetic, traces.Sessions, files.Stdin},
 	"system.engine":       hw.EngineNames(),

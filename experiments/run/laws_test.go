@@ -40,7 +40,8 @@ func TestLaw2TheCardHoldsItAll(t *testing.T) {
 		return gpus[key]
 	}
 	for _, gpuName := range hw.CardNames() {
-		for _, modelName := range hw.ModelNames() {
+		for _, modelName := range []string{"deepseek-v3.2", "gemma2-9b", "glm-5.2", "gpt-oss-20b",
+			"llama3-8b", "lwm-7b", "qwen3-30b-a3b", "qwen3-32b-fp8"} {
 			model, err := hw.LoadModel(modelName)
 			if err != nil {
 				t.Fatal(err)

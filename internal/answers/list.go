@@ -44,7 +44,7 @@ func Cards() (*doc.Doc, error) {
 func Models() (*doc.Doc, error) {
 	t := doc.Table{Columns: doc.Columns("model", ">layers", ">hidden", ">heads|Q/KV", ">head dim",
 		">weights|GiB", ">KV|KiB/token", ">context|tokens")}
-	for _, name := range hw.KnownModels() {
+	for _, name := range hw.ModelNames() {
 		m, err := hw.LoadModel(name)
 		if err != nil {
 			return nil, err

@@ -39,7 +39,7 @@ func TestListsAreWhole(t *testing.T) {
 		want []string
 	}{
 		{got(Cards()), hw.CardNames()},
-		{got(Models()), hw.KnownModels()},
+		{got(Models()), hw.ModelNames()},
 		{got(ServingEngines()), hw.EngineNames()},
 		{got(Systems()), names(len(presets), func(i int) string { return presets[i].Name })},
 		{got(Selections()), names(len(dsa.Algorithms),

@@ -94,7 +94,7 @@ func values(v *kong.Value, begun string, words []string) []string {
 
 // namesOf maps a field's complete tag to the candidates for a value.
 var namesOf = map[string]func(begun string) []string{
-	"models": func(string) []string { return hw.KnownModels() },
+	"models": func(string) []string { return hw.ModelNames() },
 	"cards":  func(string) []string { return hw.CardNames() },
 	"kinds": func(string) (names []string) {
 		for _, k := range listKinds() {

@@ -17,6 +17,23 @@ import (
 // internals are words about this program's own workings, which tell an owner of a file nothing.
 var internals = regexp.MustCompile(`cannot unmarshal|strconv|makeslice|runtime error|[^.]\bjson:`)
 
+// modelTOML is the shape of a model in a user's file.
+const modelTOML = `name = "llama3-8b"
+layers = 32
+hidden = 4096
+q_heads = 32
+kv_heads = 8
+head_dim = 128
+ffn = 14336
+vocab = 128256
+max_context = 262144
+tied_embeddings = false
+qkv_bias = false
+weight_bytes_each = 2
+kv_bytes_each = 2
+source = "an example"
+`
+
 // A file of any kind that users name, damaged in any way, is an error of one line that names it, or
 // is read.
 func TestDamagedFiles(t *testing.T) {
@@ -75,9 +92,8 @@ func damageable(t *testing.T, root string) (texts map[string]string,
 	}
 	card, err := hw.LoadCard("h100-80gb")
 	engine, e := os.ReadFile(filepath.Join(root, "hw/engines/vllm-0.15.toml"))
-	model, e2 := os.ReadFile(filepath.Join(root, "hw/models/llama3-8b.toml"))
 	kernels, e3 := os.ReadFile(filepath.Join(root, "hw/kernels/hopper-fa3.toml"))
-	if err := errors.Join(err, e, e2, e3); err != nil {
+	if err := errors.Join(err, e, e3); err != nil {
 		t.Fatal(err)
 	}
 	card.Kernels.FA3 = "kernels.toml"
@@ -86,7 +102,7 @@ func damageable(t *testing.T, root string) (texts map[string]string,
 	}
 	trace := "arrived_s,prompt_tokens,output_tokens\n0,900,3\n1,40,2\n"
 	texts = map[string]string{
-		"config.toml": tiny, "engine.toml": string(engine), "model.toml": string(model),
+		"config.toml": tiny, "engine.toml": string(engine), "model.toml": modelTOML,
 		"kernels.toml": string(kernels), "model.json": goodModel, "prices.toml": goodPrices,
 		"vllm.json": `{"input_lens": [40, 40], "output_lens": [2, 2], "ttfts": [0.1, 0.1],
 "itls": [[0.1], [0.1]], "start_times": [0, 1], "errors": ["", ""]}`,
