@@ -32,10 +32,9 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// Bytes of weights are those of published checkpoints: total_size of their
-// model.safetensors.index.json, or for gpt-oss and Kimi-K2-Thinking the size that their model cards
-// give. Bytes of KV per token are those of "Insights into DeepSeek-V3" (2025, table 1), or 2 layers
-// x KV heads x head size x 2 bytes of models that publish both.
+// The bytes of weights equal published checkpoints': total_size of model.safetensors.index.json,
+// or the size on the model card (gpt-oss, Kimi-K2-Thinking). The bytes of KV per token equal table
+// 1 of "Insights into DeepSeek-V3" (2025), or 2 x layers x KV heads x head size x 2.
 func TestCatalogueAgainstPublishedSizes(t *testing.T) {
 	for name, want := range map[string]float64{
 		"llama2-7b": 13476831232, "llama3.1-8b": 16060522496, "llama3.1-70b": 141107412992,
