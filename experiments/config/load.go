@@ -60,20 +60,21 @@ func LoadPoint(path string, sets ...string) (p Point, err error) {
 	return points[0], nil
 }
 
-// openDocument reads the file at path, or the built-in experiment of that name if there is no such
-// file.
+// openDocument returns the built-in experiment of that name, or reads the file at path. Names come
+// first, because results of an experiment often lie in a folder of its name.
 func openDocument(path string) (*document, error) {
+	if e, ok := experiments.Named(path); ok {
+		if e.Command == "" {
+			return nil, fmt.Errorf("%s: serves no requests; %s runs it", path, e.Usage())
+		}
+		doc, err := parseDocument(path, e.Text)
+		if err == nil {
+			doc.fitted = e.Command == "simulate"
+		}
+		return doc, err
+	}
 	text, err := files.ReadText(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if e, ok := experiments.Named(path); ok && e.Command == "" {
-			return nil, fmt.Errorf("%s: serves no requests; %s runs it", path, e.Usage())
-		} else if ok {
-			doc, err := parseDocument(path, e.Text)
-			if err == nil {
-				doc.fitted = e.Command == "simulate"
-			}
-			return doc, err
-		}
 		return nil, fmt.Errorf("%s: no such file, and no built-in experiment of that name%s",
 			path, DidYouMean(path, experiments.Names()))
 	}

@@ -334,3 +334,20 @@ func TestEveryKnobIsAKey(t *testing.T) {
 		}
 	}
 }
+
+// A folder of results does not hide the experiment of its name.
+func TestLoadBesideFolderOfItsName(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir(experiments.Default, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LoadSweep(experiments.Default, nil, nil); err != nil {
+		t.Error(err)
+	}
+	if err := os.Mkdir("fig15", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LoadSweep("fig15", nil, nil); err != nil {
+		t.Error(err)
+	}
+}
