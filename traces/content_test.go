@@ -40,8 +40,9 @@ func TestMooncakeContent(t *testing.T) {
 		}
 	}
 	line := `{"timestamp": 0, "input_length": 6758, "output_length": 5, "hash_ids": null}`
-	if r, err := newMooncake(nil).decode([]byte(line)); err != nil || r.content != nil {
-		t.Errorf("without hashes: %+v, %v", r.content, err)
+	if r, err := newMooncake(nil, []byte(line)).decode([]byte(line)); err != nil ||
+		r[0].content != nil {
+		t.Errorf("without hashes: %+v, %v", r[0].content, err)
 	}
 }
 

@@ -89,7 +89,7 @@ func writeOwn(ctx context.Context, w io.Writer, src source) (n int,
 		header = append(header, ownCSV.content)
 	}
 	from := 1
-	if src.timed() {
+	if unfolded.timed() {
 		from = 0
 	}
 	if err := c.Write(header[from:]); err != nil {

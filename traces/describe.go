@@ -82,7 +82,7 @@ func Describe(ctx context.Context, path, format string, kv KV) (Description, err
 		}
 		c.add(a)
 	}
-	return c.describe(files.Label(path), format, src.timed(), src.texts(), src.warnings()), nil
+	return c.describe(files.Label(path), format, every.timed(), src.texts(), src.warnings()), nil
 }
 
 // DescribeWorkload draws a workload's requests and summarises them as they are served, without the

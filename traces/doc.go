@@ -20,9 +20,10 @@
 //
 //	open.go      file or folder, and format detection; formats.go lists the formats
 //	rows         package: bytes, decompressed, to records of CSV or JSON with their lines
-//	csv.go, jsonlines.go with longbench.go and mooncake.go
+//	csv.go, jsonlines.go with longbench.go, mooncake.go, dynamo.go, ...
 //	             records to rows
 //	reader.go    rows to requests
+//	grouped.go   rows of JSON to sessions
 //	sharegpt.go  conversations, whose texts texts.go counts
 //	folder.go    the files of a LongBench folder mixed into one trace
 //

@@ -2,6 +2,7 @@ package traces
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -15,6 +16,12 @@ const (
 	FormatBurstGPT  = "burstgpt"
 	FormatVidur     = "vidur"
 	FormatShareGPT  = "sharegpt"
+	FormatServeGen  = "servegen"
+	FormatSplitwise = "splitwise-sim"
+	FormatDynamo    = "dynamo"
+	FormatServeSim  = "llmservingsim"
+	FormatMultiTurn = "aiperf"
+	FormatCustom    = "vllm-custom"
 	FormatCSV       = "csv" // the project's own
 )
 
@@ -22,10 +29,22 @@ const (
 type Format struct {
 	Name, About string
 
-	csv   csvFormat
-	json  func(*options) decoder // nil for CSV
-	keys  []string               // of JSON values in this format only; a|b is one of two
-	talks bool                   // conversations, read by sharegpt.go
+	csv csvFormat
+	// json makes the decoder of a file by its first value; nil for CSV.
+	json  func(o *options, first []byte) decoder
+	keys  []string // of JSON values in this format only; a|b is one of two
+	talks bool     // conversations, read by sharegpt.go
+	turns []string // keys of values that are turns of sessions (grouped.go)
+}
+
+// anyKey in turns makes every file one of sessions.
+const anyKey = "*"
+
+// sessions reports whether a file has sessions, by the keys of its first value.
+func (f *Format) sessions(keys []string) bool {
+	return slices.ContainsFunc(f.turns, func(key string) bool {
+		return key == anyKey || slices.Contains(keys, key)
+	})
 }
 
 func (f *Format) isJSON() bool { return f.keys != nil }
@@ -74,6 +93,8 @@ func (f *Format) fits(json bool, has func(key string) bool) error {
 //     response tokens mark a failed request. Release 2.0 names conversations.
 //   - Vidur (github.com/microsoft/vidur; Agrawal et al., MLSys 2024): traces of lengths only have
 //     no arrived_at.
+//   - ServeGen (github.com/alibaba/ServeGen; Xiang et al., 2025), as its example saves a workload.
+//   - splitwise-sim (github.com/Mutinifni/splitwise-sim; Patel et al., ISCA 2024).
 //   - The project's own, written by Convert: arrived_s, or arrival_s as in records, counts from the
 //     first request; traces of lengths only omit it. The optional column session names
 //     conversations; content describes prompts (content.go).
@@ -85,8 +106,17 @@ func Formats() []Format {
 			csv: csvFormat{time: "TIMESTAMP", prompt: "ContextTokens", output: "GeneratedTokens",
 				images: "NumImages", zeroFails: true}},
 		{Name: FormatMooncake, About: "Mooncake and Qwen-Bailian JSONL: timestamp, input_length, " +
-			"output_length, hash_ids",
-			keys: []string{"input_length"}, json: newMooncake},
+			"output_length, hash_ids; session_id and delay of AIPerf and Dynamo",
+			keys: []string{"input_length|input_tokens"}, json: newMooncake, turns: []string{"session_id"}},
+		{Name: FormatDynamo, About: "Dynamo request traces, JSONL of schema dynamo.request.trace.v1",
+			keys: []string{"event|schema"}, json: newDynamo, turns: []string{anyKey}},
+		{Name: FormatServeSim, About: "LLMServingSim JSONL: input_toks, output_toks, arrival_time_ns, " +
+			"or sessions of sub_requests", keys: []string{"input_toks|sub_requests"},
+			json: newServeSim, turns: []string{"sub_requests"}},
+		{Name: FormatMultiTurn, About: "AIPerf multi-turn JSONL: session_id, turns of text and delay",
+			keys: []string{"turns"}, json: newMultiTurn, turns: []string{anyKey}},
+		{Name: FormatCustom, About: "vLLM's custom JSONL: prompt, output_tokens",
+			keys: []string{"prompt", "output_tokens"}, json: newCustom},
 		{Name: FormatBurstGPT, About: "BurstGPT CSV: Timestamp, Request tokens, Response tokens",
 			csv: csvFormat{
 				time: "Timestamp", prompt: "Request tokens", output: "Response tokens", set: "Model",
@@ -101,6 +131,13 @@ func Formats() []Format {
 			}},
 		{Name: FormatShareGPT, About: "ShareGPT JSON: conversations of from and value, or messages of " +
 			"role and content", keys: []string{"conversations|messages"}, talks: true},
+		{Name: FormatServeGen, About: "ServeGen CSV: timestamp, input_tokens, output_tokens",
+			csv: csvFormat{time: "timestamp", prompt: "input_tokens", output: "output_tokens",
+				unit: des.Second, idle: []string{"request_id"}}},
+		{Name: FormatSplitwise, About: "splitwise-sim CSV: arrival_timestamp, prompt_size, token_size",
+			csv: csvFormat{time: "arrival_timestamp", prompt: "prompt_size", output: "token_size",
+				unit: des.Second, idle: []string{"request_id", "request_type", "application_id",
+					"batch_size"}}},
 		{Name: FormatCSV, About: "this project's own CSV, as trace convert writes it", csv: ownCSV},
 	}
 }

@@ -53,11 +53,19 @@ func fuzzReader(f *testing.F, format string, examples ...string) {
 func FuzzLongBench(f *testing.F) {
 	fuzzReader(f, FormatLongBench, "longbench/lcc.jsonl", "longbench/dureader.jsonl")
 }
-func FuzzAzure(f *testing.F)    { fuzzReader(f, FormatAzure, "azure2023.csv", "azure2024.csv") }
-func FuzzMooncake(f *testing.F) { fuzzReader(f, FormatMooncake, "mooncake.jsonl") }
-func FuzzBurstGPT(f *testing.F) { fuzzReader(f, FormatBurstGPT, "burstgpt.csv") }
-func FuzzVidur(f *testing.F)    { fuzzReader(f, FormatVidur, "vidur.csv", "vidur_lengths.csv") }
-func FuzzOwnCSV(f *testing.F)   { fuzzReader(f, FormatCSV, "own.csv", "contents.csv") }
+func FuzzAzure(f *testing.F) { fuzzReader(f, FormatAzure, "azure2023.csv", "azure2024.csv") }
+func FuzzMooncake(f *testing.F) {
+	fuzzReader(f, FormatMooncake, "mooncake.jsonl", "mooncake_sessions.jsonl")
+}
+func FuzzDynamo(f *testing.F) { fuzzReader(f, FormatDynamo, "dynamo.jsonl") }
+func FuzzServeSim(f *testing.F) {
+	fuzzReader(f, FormatServeSim, "servesim.jsonl", "servesim_agents.jsonl")
+}
+func FuzzMultiTurn(f *testing.F) { fuzzReader(f, FormatMultiTurn, "aiperf.jsonl") }
+func FuzzCustom(f *testing.F)    { fuzzReader(f, FormatCustom, "vllm_custom.jsonl") }
+func FuzzBurstGPT(f *testing.F)  { fuzzReader(f, FormatBurstGPT, "burstgpt.csv") }
+func FuzzVidur(f *testing.F)     { fuzzReader(f, FormatVidur, "vidur.csv", "vidur_lengths.csv") }
+func FuzzOwnCSV(f *testing.F)    { fuzzReader(f, FormatCSV, "own.csv", "contents.csv") }
 func FuzzShareGPT(f *testing.F) {
 	fuzzReader(f, FormatShareGPT, "sharegpt.json", "sharegpt.jsonl")
 }
@@ -65,5 +73,6 @@ func FuzzShareGPT(f *testing.F) {
 // FuzzRecognise leaves the format to the first line.
 func FuzzRecognise(f *testing.F) {
 	fuzzReader(f, "", "azure2023.csv", "burstgpt.csv", "vidur.csv", "own.csv", "mooncake.jsonl",
-		"longbench/qasper.jsonl", "sharegpt.json", "sharegpt.jsonl")
+		"longbench/qasper.jsonl", "sharegpt.json", "sharegpt.jsonl", "servegen.csv", "splitwise.csv",
+		"dynamo.jsonl", "servesim_agents.jsonl", "aiperf.jsonl", "vllm_custom.jsonl")
 }

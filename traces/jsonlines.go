@@ -12,9 +12,9 @@ import (
 
 // A decoder reads the values of one JSON format.
 type decoder interface {
-	decode(raw []byte) (row, error)
-	timeKey() string // the key of the time; empty when the format has none
-	keys() []string  // of a value; other keys are reported as unread
+	decode(raw []byte) ([]row, error) // none of a value that is no request
+	timeKey() string                  // the key of the time; empty when the format has none
+	keys() []string                   // of a value; other keys are reported as unread
 	// tokenizer counts prompts if the format has no token counts.
 	tokens() Tokenizer
 }
@@ -25,23 +25,31 @@ type jsonLines struct {
 	*rows.Values
 	dropped droppedKeys
 
-	n, bare, firstBare int // rows; rows without content; the first such line
-	pictured           int // rows with an image
+	more               []row // of the value last read
+	n, bare, firstBare int   // rows; rows without content; the first such line
+	pictured           int   // rows with an image
+	others             int   // values that are no requests
 }
 
 func (d *jsonLines) sessionKey() string { return "" }
 func (d *jsonLines) texts() bool        { return d.tokens() != "" }
 
 func (d *jsonLines) next() (row, error) {
-	raw, err := d.Next()
-	if err != nil {
-		return row{}, err
+	for len(d.more) == 0 {
+		raw, err := d.Next()
+		if err != nil {
+			return row{}, err
+		}
+		if d.more, err = d.decode(raw); err != nil {
+			return row{}, d.Fault(err)
+		}
+		d.dropped.of(raw, d.keys())
+		if len(d.more) == 0 {
+			d.others++
+		}
 	}
-	r, err := d.decode(raw)
-	if err != nil {
-		return row{}, d.Fault(err)
-	}
-	d.dropped.of(raw, d.keys())
+	r := d.more[0]
+	d.more = d.more[1:]
 	d.n++
 	if r.image {
 		d.pictured++
@@ -71,6 +79,10 @@ func (d *jsonLines) warnings(kept int) []warn.Warning {
 	w := d.dropped.warning(d.Source().Name)
 	if t := d.tokens(); t != "" {
 		w = append(w, estimated(d.Source().Name, t))
+	}
+	if d.others > 0 {
+		w = append(w, warn.New(warn.RowsLeft, "%s of others than requests, such as calls of tools, left "+
+			"out: %s", rows.Plural(d.others, "value"), d.Source().Name).About("others"))
 	}
 	if d.bare > 0 && d.bare < d.n {
 		w = append(w, warn.New(warn.TraceContent,

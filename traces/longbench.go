@@ -24,7 +24,7 @@ type longBench struct {
 var longBenchKeys = []string{"length", "dataset", "input", "context", "answers", "language",
 	"all_classes", "_id"}
 
-func newLongBench(o *options) decoder {
+func newLongBench(o *options, _ []byte) decoder {
 	return &longBench{tokenizer: o.tokenizer, table: loadTable(), wanted: o.datasets, output: o.output,
 		rng: o.lengths}
 }
@@ -33,7 +33,12 @@ func (*longBench) timeKey() string     { return "" }
 func (*longBench) keys() []string      { return longBenchKeys }
 func (d *longBench) tokens() Tokenizer { return d.tokenizer }
 
-func (d *longBench) decode(raw []byte) (row, error) {
+func (d *longBench) decode(raw []byte) ([]row, error) {
+	r, err := d.row(raw)
+	return []row{r}, err
+}
+
+func (d *longBench) row(raw []byte) (row, error) {
 	var v struct {
 		Length  rows.Numeral `json:"length"`
 		Dataset *string      `json:"dataset"`

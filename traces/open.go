@@ -125,7 +125,10 @@ func newJSONSource(values *rows.Values, o options) (source, string, error) {
 	if format.talks {
 		return newSessions(newShareGPT(values, &o), o.scale, o.think), format.Name, nil
 	}
-	lines := &jsonLines{Values: values, decoder: format.json(&o)}
+	lines := &jsonLines{Values: values, decoder: format.json(&o, first)}
+	if format.sessions(keys) {
+		return newSessions(&grouped{jsonLines: lines, seed: o.seed}, o.scale, o.think), format.Name, nil
+	}
 	return &reader{lines: lines, ordered: o.ordered}, format.Name, nil
 }
 

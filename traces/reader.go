@@ -34,6 +34,10 @@ type row struct {
 	set    string
 	// session is the conversation's name, if the file has one
 	session string
+	took    des.Time        // from at to the end of its answer, if the file has it
+	later   bool            // follows the session's row before: it has a pause instead of a time
+	pause   des.Time        // of a later row, from the end of the row before
+	asked   []prefix.Piece  // what a later row adds to the conversation; nil: prompt is the whole
 	content *prefix.Content // nil if the row has none
 	image   bool            // has an image, which is not served
 	skip    skip
@@ -137,13 +141,18 @@ func (r *reader) end() error {
 func (r *reader) warnings() []warn.Warning {
 	var w []warn.Warning
 	if r.failed > 0 {
-		w = append(w, warn.New(warn.RowsLeft, "%s left out that no service answered (0 prompt or output "+
-			"tokens): %s", rows.Plural(r.failed, "row"), r.Source().Name).About("failed"))
+		w = append(w, leftOut(r.failed, r.Source().Name))
 	}
 	if r.excluded > 0 && !r.member {
 		w = append(w, unnamed(r.excluded, r.Source().Name))
 	}
 	return append(w, r.lines.warnings(r.kept)...)
+}
+
+// leftOut warns of n failed rows.
+func leftOut(n int, file string) warn.Warning {
+	return warn.New(warn.RowsLeft, "%s left out that no service answered (0 prompt or output "+
+		"tokens): %s", rows.Plural(n, "row"), file).About("failed")
 }
 
 // unread warns of unread parts of a file and suggests the nearest known name for each.

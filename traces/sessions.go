@@ -17,6 +17,8 @@ type turn struct {
 	asked  []prefix.Piece // pieces added since the last answer
 	output int            // tokens
 	answer uint64         // id of its text
+	whole  *row           // the whole request, if the file has it; asked and answer are unused
+	pause  des.Time       // before this turn; below 0: a think time
 }
 
 // A talk is a session whose turns are made one by one.
@@ -28,11 +30,13 @@ type talk struct {
 	more   bool           // next is valid
 	before []prefix.Piece // all turns so far; elements are never changed
 	tokens int
+	at     des.Time // of the first turn, if the talker is timed
 }
 
 // talker yields talks until io.EOF.
 type talker interface {
 	talk() (*talk, error)
+	timed() bool // talks have times, which count from the first and never decrease
 	warnings() []warn.Warning
 	texts() bool
 	rest() (int, error) // remaining turns, up to the first unreadable part
@@ -53,8 +57,6 @@ func newSessions(t talker, scale, think float64) *sessions {
 	return &sessions{talker: t, scale: scale, think: think, begun: map[string]*talk{}}
 }
 
-func (s *sessions) timed() bool { return false }
-
 // next starts a talk.
 func (s *sessions) next() (sim.Arrival, error) {
 	t, err := s.talk()
@@ -63,6 +65,7 @@ func (s *sessions) next() (sim.Arrival, error) {
 	}
 	t.next, t.more = t.turns()
 	a, err := s.turn(t)
+	a.At = t.at
 	if t.more && err == nil {
 		s.begun[t.name] = t
 	}
@@ -72,6 +75,12 @@ func (s *sessions) next() (sim.Arrival, error) {
 // turn makes the request of a talk's next turn: the context so far and the new question.
 func (s *sessions) turn(t *talk) (a sim.Arrival, err error) {
 	now := t.next
+	if now.whole != nil {
+		a = sim.Arrival{Prompt: now.whole.prompt, Session: t.name, Content: now.whole.content}
+		a.Output, err = scaled(now.output, s.scale)
+		t.next, t.more = t.turns()
+		return a, err
+	}
 	for _, p := range now.asked {
 		t.before, t.tokens = append(t.before, p), t.tokens+p.Tokens
 	}
@@ -103,13 +112,17 @@ func (s *sessions) follow(ended sim.Arrival, at des.Time, rejected, last bool) (
 	case last:
 		s.left++
 	default:
+		pause := t.next.pause.Seconds()
+		if pause < 0 {
+			pause = s.think * t.think.ExpFloat64()
+		}
 		if a, err = s.turn(t); err != nil {
 			return a, false, err
 		}
 		if !t.more {
 			delete(s.begun, t.name)
 		}
-		a.At, err = after(at, s.think*t.think.ExpFloat64(), s.think)
+		a.At, err = after(at, pause, s.think)
 		return a, err == nil, err
 	}
 	delete(s.begun, t.name)
@@ -134,6 +147,8 @@ type unfolded struct {
 	*sessions
 	now *talk
 }
+
+func (*unfolded) timed() bool { return false }
 
 // unfold makes sessions yield every turn; other sources are unchanged.
 func unfold(src source) source {
@@ -239,7 +254,8 @@ func (m *made) talk() (*talk, error) {
 			}
 			asked := append(first, prefix.Piece{ID: name(0xa5c), Tokens: m.asked.Quantile(rng.Float64())})
 			first = nil
-			return turn{asked, m.answer.Quantile(rng.Float64()), name(0xa25)}, true
+			return turn{asked: asked, output: m.answer.Quantile(rng.Float64()), answer: name(0xa25),
+				pause: -1}, true
 		}}, nil
 }
 

@@ -147,7 +147,7 @@ func (d *shareGPT) turns(messages []message) (turns []turn, err error) {
 			question = question || speakers[*who] == user
 			continue
 		}
-		turns = append(turns, turn{asked, tokens, id})
+		turns = append(turns, turn{asked: asked, output: tokens, answer: id, pause: -1})
 		asked, question = nil, false
 	}
 	return turns, nil
@@ -185,5 +185,6 @@ func (d *shareGPT) rest() (n int, err error) {
 	}
 }
 
+func (d *shareGPT) timed() bool  { return false }
 func (d *shareGPT) texts() bool  { return true }
 func (d *shareGPT) Close() error { return d.values.Source().Close() }

@@ -21,7 +21,7 @@ type layout struct {
 	// requests answered, and sent or failed
 	requests, sent, failed string
 	prompts, outputs       string // tokens
-	sums                   bool   // prompts and outputs are of all requests, not of one
+	sums                   bool   // prompts and outputs are totals, otherwise means
 	rate, clients          string // of the load
 	throughput             string // output tokens/s
 	latency                string // format of a key, by a name and a statistic

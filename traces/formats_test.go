@@ -1,0 +1,145 @@
+package traces
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sparseserve/sparseserve/internal/warn"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+)
+
+// replayed serves a trace with answers of no duration and returns its requests without content, in
+// order of arrival, with the warnings.
+func replayed(t *testing.T, file string) (all []sim.Arrival, warnings []warn.Warning) {
+	t.Helper()
+	s := DefaultSpec()
+	s.Trace, s.Requests, s.Tokenizer = filepath.Join("testdata", file), 0, string(Llama3)
+	timed, err := s.Timed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Arrivals, s.Rate = ArrivalsTrace, 0; !timed {
+		s.Arrivals, s.Rate = ArrivalsFixed, 1
+	}
+	stream, err := Open(s, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	for a, err := range stream.All() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Content = nil
+		all = append(all, a)
+	}
+	return all, stream.Warnings()
+}
+
+// Formats of other projects, each with the requests of a small file.
+func TestFormatsOfOthers(t *testing.T) {
+	ms := des.Millisecond
+	for _, c := range []struct {
+		file, format string
+		want         []sim.Arrival
+		warn         string
+	}{
+		{"servegen.csv", FormatServeGen, []sim.Arrival{{Prompt: 812, Output: 95},
+			{At: 320 * ms, Prompt: 2411, Output: 312}, {At: 1490 * ms, Prompt: 97, Output: 18}}, ""},
+		{"splitwise.csv", FormatSplitwise, []sim.Arrival{{Prompt: 1712, Output: 21},
+			{At: 19 * ms, Prompt: 410, Output: 7}}, ""},
+		{"servesim.jsonl", FormatServeSim, []sim.Arrival{{Prompt: 20, Output: 5},
+			{At: 500 * ms, Prompt: 10, Output: 7}}, ""},
+		// a tool takes 250 ms between two requests
+		{"servesim_agents.jsonl", FormatServeSim, []sim.Arrival{
+			{Prompt: 80, Output: 9, Session: "r3"}, {At: ms, Prompt: 1472, Output: 133, Session: "task-1"},
+			{At: 251 * ms, Prompt: 1700, Output: 25, Session: "task-1"}}, ""},
+		// r3 was received 1.5 s after the end of r1
+		{"dynamo.jsonl", FormatDynamo, []sim.Arrival{{Prompt: 128, Output: 30, Session: "a"},
+			{At: 1500 * ms, Prompt: 200, Output: 12, Session: "a"},
+			{At: 1500 * ms, Prompt: 100, Output: 9, Session: "b"}},
+			"1 row left out that no service answered; 1 value of others than requests"},
+		{"mooncake_sessions.jsonl", FormatMooncake, []sim.Arrival{
+			{Prompt: 64, Output: 11, Session: "s2"}, {At: 100 * ms, Prompt: 100, Output: 10, Session: "s1"},
+			{At: 400 * ms, Prompt: 130, Output: 12, Session: "s1"},
+			{At: 500 * ms, Prompt: 128, Output: 13, Session: "s2"}}, ""},
+		{"aiperf.jsonl", FormatMultiTurn, []sim.Arrival{
+			{At: 1000 * ms, Prompt: 12, Output: 20, Session: "s1"},
+			{At: 2000 * ms, Prompt: 10, Output: 8, Session: "c2"},
+			{At: 2500 * ms, Prompt: 37, Output: 15, Session: "s1"}},
+			"1 of 3 requests have images"},
+		{"vllm_custom.jsonl", FormatCustom, []sim.Arrival{
+			{At: 1000 * ms, Prompt: 11, Output: 120}, {At: 2000 * ms, Prompt: 11, Output: 90},
+			{At: 3000 * ms, Prompt: 3, Output: 6}}, "estimated"},
+	} {
+		_, format, err := openOnce(filepath.Join("testdata", c.file), "", Llama3)
+		if err != nil || format != c.format {
+			t.Errorf("%s: %s, %v, want %s", c.file, format, err, c.format)
+		}
+		got, warnings := replayed(t, c.file)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s:\n got %+v\nwant %+v", c.file, got, c.want)
+		}
+		said := ""
+		for _, w := range warnings {
+			said += w.Text + "\n"
+		}
+		for part := range strings.SplitSeq(c.warn, "; ") {
+			if !strings.Contains(said, part) || c.warn == "" && said != "" {
+				t.Errorf("%s: warnings %q, want %q", c.file, said, part)
+			}
+		}
+	}
+}
+
+// Prompts of these files share their beginnings.
+func TestFormatsShareContent(t *testing.T) {
+	for file, want := range map[string]int{"dynamo.jsonl": 192, "servesim.jsonl": 8,
+		"mooncake_sessions.jsonl": 228, "vllm_custom.jsonl": 10, "aiperf.jsonl": 31} {
+		d, err := Describe(t.Context(), filepath.Join("testdata", file), "",
+			KV{Tokenizer: Llama3, BlockTokens: 1, TokenBytes: 1})
+		if err != nil || d.Prefix == nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		if hits := d.Prefix.Unbounded.Tokens; hits != int64(want) {
+			t.Errorf("%s: %d tokens of prompts are shared, want %d", file, hits, want)
+		}
+	}
+}
+
+func TestBadFormatsOfOthers(t *testing.T) {
+	text := func(file string) string {
+		b, err := os.ReadFile(filepath.Join("testdata", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	for _, c := range []struct{ text, old, replacement, want string }{
+		{text("dynamo.jsonl"), `size":64,"input_length":128`, `size":32,"input_length":128`,
+			`f:2: trace_block_size = "32": was 64 above`},
+		{text("dynamo.jsonl"), "[18446744073709551001,8]", "[8]", "f:2: input_sequence_hashes"},
+		{text("dynamo.jsonl"), "1780000001000", `"soon"`, "f:2: request_received_ms"},
+		{text("mooncake_sessions.jsonl"), "[1, 2, 3]", "[1]", "f:3: hash_ids"},
+		{text("mooncake_sessions.jsonl"), `"timestamp": 400`, `"delay": 4`, "f:2: timestamp"},
+		{text("mooncake_sessions.jsonl"), `"delay": 250`, `"delay": -1`, "f:3: delay"},
+		{text("servesim.jsonl"), `"arrival_time_ns": 1500000000`, `"sub_requests": []`,
+			"f:2: sub_requests"},
+		{text("aiperf.jsonl"), `, "output_length": 8`, "", "f:2: output_length"},
+		{text("vllm_custom.jsonl"), "Spell lake.", " ", "f:3: prompt"},
+		{text("servegen.csv"), "2411", "many", "f:3: input_tokens"},
+	} {
+		src, _, err := sourceOf("f", strings.Replace(c.text, c.old, c.replacement, 1), wholeFile(""))
+		if err == nil {
+			_, err = readAll(src)
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error %v, want %q", c.replacement, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package traces
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/sparseserve/sparseserve/internal/warn"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/traces/rows"
+)
+
+// grouped are the sessions of a file whose rows name them, in order of their first rows' times. A
+// row follows the row of its session before after its pause, or else after the time between that
+// row's end and its own recorded time. A row without a session is one of its own. The whole file is
+// kept.
+type grouped struct {
+	*jsonLines
+	seed   uint64
+	talks  []*talk
+	failed int
+	read   bool
+}
+
+func (g *grouped) timed() bool { return g.timeKey() != "" }
+
+func (g *grouped) talk() (*talk, error) {
+	if !g.read {
+		g.read = true
+		if err := g.load(); err != nil {
+			return nil, err
+		}
+	}
+	if len(g.talks) == 0 {
+		return nil, io.EOF
+	}
+	t := g.talks[0]
+	g.talks = g.talks[1:]
+	return t, nil
+}
+
+// load reads all rows.
+func (g *grouped) load() error {
+	sessions, order := map[string][]row{}, []string{}
+	for n := 1; ; n++ {
+		r, err := g.jsonLines.next()
+		if err == io.EOF {
+			break
+		} else if err != nil {
+			return err
+		}
+		if r.skip == failed {
+			g.failed++
+			continue
+		}
+		if r.session == "" {
+			r.session = fmt.Sprintf("r%d", n)
+		}
+		before := sessions[r.session]
+		if before == nil {
+			order = append(order, r.session)
+			if r.later && g.timed() {
+				return g.Fault(rows.Wrong(g.timeKey(), "", "missing in the first row of session "+r.session))
+			}
+		} else if !r.later {
+			last := before[len(before)-1]
+			if r.pause = -1; g.timed() {
+				r.pause = max(0, r.at-last.at-last.took)
+			}
+		}
+		sessions[r.session] = append(before, r)
+	}
+	if len(order) == 0 {
+		return &rows.Error{File: g.Source().Name, Problem: "no requests in it"}
+	}
+	for n, name := range order {
+		t := given(name, turnsOf(sessions[name]), thinkRand(g.seed, n))
+		t.at = sessions[name][0].at
+		g.talks = append(g.talks, t)
+	}
+	slices.SortStableFunc(g.talks, func(a, b *talk) int { return cmp.Compare(a.at, b.at) })
+	for first, i := g.talks[0].at, 0; i < len(g.talks); i++ {
+		g.talks[i].at -= first
+	}
+	return nil
+}
+
+// turnsOf makes turns of the rows of a session.
+func turnsOf(all []row) (turns []turn) {
+	for i := range all {
+		r := &all[i]
+		t := turn{asked: r.asked, output: r.output, whole: r, pause: r.pause,
+			answer: textID(model, fmt.Sprint(r.session, " ", i))}
+		if r.asked != nil {
+			t.whole = nil
+		}
+		turns = append(turns, t)
+	}
+	return turns
+}
+
+func (g *grouped) warnings() []warn.Warning {
+	w := g.jsonLines.warnings(g.n)
+	if g.failed > 0 {
+		w = append(w, leftOut(g.failed, g.Source().Name))
+	}
+	return w
+}
+
+// rest returns the turns that have not begun.
+func (g *grouped) rest() (n int, err error) {
+	for _, t := range g.talks {
+		for t.next, t.more = t.turns(); t.more; t.next, t.more = t.turns() {
+			n++
+		}
+	}
+	return n, nil
+}
+
+func (g *grouped) Close() error { return g.Source().Close() }
+
+// delayed returns the pause of a row in milliseconds.
+func delayed(key string, delays ...rows.Numeral) (pause des.Time, err error) {
+	for _, text := range delays {
+		if text != "" {
+			more, err := rows.Time(key, string(text), des.Millisecond)
+			if err != nil {
+				return 0, err
+			}
+			pause += more
+		}
+	}
+	return min(pause, rows.Latest), nil
+}
