@@ -17,7 +17,11 @@ func TestBatchDefaultsByCardAndUse(t *testing.T) {
 		{"vllm-0.15", "a100-80gb", "server", 2048, 256},
 		{"vllm-0.15", "a100-40gb", "offline", 8192, 256},
 		{"vllm-0.19", "h100-80gb", "server", 8192, 1024},
+		{"vllm-0.28", "h200", "server", 8192, 1024}, {"vllm-0.28", "b200", "server", 16384, 1024},
+		{"vllm-0.28", "l40s", "server", 2048, 256}, {"vllm-0.28", "a100-80gb", "offline", 8192, 256},
 		{"vllm-0.5", "h100-80gb", "offline", 2048, 256},
+		{"sglang-0.5", "b200", "server", 16384, 2048}, {"sglang-0.5", "h200", "server", 8192, 2048},
+		{"sglang-0.5", "l40s", "server", 4096, 2048}, {"sglang-0.5", "rtx-4090", "server", 2048, 2048},
 	} {
 		e, err := LoadEngine(c.engine)
 		if err != nil {

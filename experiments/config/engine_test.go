@@ -27,6 +27,8 @@ func TestSystemsStartAsTheirEngineDoes(t *testing.T) {
 			"vllm-0.19 vllm-v1-whole vllm reject top-p 4096 1024"},
 		{server + "system.preset=vllm system.engine=vllm-0.5",
 			"vllm-0.5 vllm off truncate random 2048 256"},
+		{server + "system.preset=vllm system.engine=vllm-0.28",
+			"vllm-0.28 vllm-v1-whole vllm reject top-p 8192 1024"},
 		{server + "system.preset=vllm system.sampling=random",
 			"vllm-0.19 vllm-v1-whole vllm reject random 8192 1024"},
 		// KV of ended requests stays nowhere in the papers' systems that offload
