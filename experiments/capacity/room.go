@@ -38,7 +38,8 @@ func roomOf(p *config.Point) (r room, err error) {
 	r = room{p.Model, model.MaxContext, model.MaxContext, p.System.Prefill.MaxPromptTokens,
 		p.System.Prefill.OverLength == "truncate"}
 	if !p.System.Offload.On {
-		r.memory, err = longestContext(p, &model)
+		tokens, e := kvTokens(p)
+		r.memory, err = min(tokens, r.context), e
 	}
 	return r, err
 }

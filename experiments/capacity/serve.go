@@ -21,7 +21,8 @@ type program struct {
 	tree  string // why
 	off   string // flag that switches its prefix cache off
 	tiers bool   // the command has the tier in DRAM
-	flags func(*config.Point, *hw.Model, int) []string
+	// flags returns the words of the command; the KV of the given tokens fits.
+	flags func(p *config.Point, m *hw.Model, tokens int) []string
 }
 
 // programs are the values of program in engine files.
@@ -71,11 +72,11 @@ func ServeCommand(p *config.Point) (command, why string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	longest, err := longestContext(p, &model)
+	tokens, err := kvTokens(p)
 	if err != nil {
 		return "", "", err
 	}
-	return strings.Join(of.flags(p, &model, longest), " "), "", nil
+	return strings.Join(of.flags(p, &model, tokens), " "), "", nil
 }
 
 // flags collects the words of a command.
@@ -92,8 +93,8 @@ func (f *flags) when(ok bool, format string, values ...any) {
 	}
 }
 
-// vllmFlags returns the words that start vLLM with contexts of at most longest tokens.
-func vllmFlags(p *config.Point, model *hw.Model, longest int) []string {
+// vllmFlags returns the words that start vLLM. It does not start with a context beyond its KV.
+func vllmFlags(p *config.Point, model *hw.Model, tokens int) []string {
 	s, old := &p.System, p.System.Engine == oldVLLM
 	f := flags{"vllm serve " + servedModel(p.Model, model.Source)}
 	f.add("--tensor-parallel-size %d", s.TensorParallel)
@@ -106,7 +107,7 @@ func vllmFlags(p *config.Point, model *hw.Model, longest int) []string {
 	f.add("--block-size %d", s.BlockTokens)
 	f.when(s.KVDtype == "fp8", "--kv-cache-dtype fp8")
 	f.when(s.KVDtype == "bf16", "--kv-cache-dtype bfloat16")
-	f.when(longest < model.MaxContext, "--max-model-len %d", longest)
+	f.when(tokens < model.MaxContext, "--max-model-len %d", tokens)
 	chunked := s.Prefill.Split == "chunked"
 	f.when(chunked, "--enable-chunked-prefill")
 	f.when(!chunked && !old, "--no-enable-chunked-prefill")
@@ -121,7 +122,7 @@ func vllmFlags(p *config.Point, model *hw.Model, longest int) []string {
 }
 
 // sglangFlags returns the words that start SGLang.
-func sglangFlags(p *config.Point, model *hw.Model, longest int) []string {
+func sglangFlags(p *config.Point, model *hw.Model, tokens int) []string {
 	s := &p.System
 	f := flags{"python -m sglang.launch_server --model-path " + servedModel(p.Model, model.Source)}
 	f.add("--tp-size %d", s.TensorParallel)
@@ -133,11 +134,11 @@ func sglangFlags(p *config.Point, model *hw.Model, longest int) []string {
 		f.add("--chunked-prefill-size -1 --max-prefill-tokens %d", s.MaxTokens)
 	}
 	f.add("--mem-fraction-static %g", s.Utilisation)
-	f.when(s.KVGiB > 0, "--max-total-tokens %d", longest)
+	f.when(s.KVGiB > 0, "--max-total-tokens %d", tokens)
 	f.add("--page-size %d", s.BlockTokens)
 	f.when(s.KVDtype == "fp8", "--kv-cache-dtype fp8_e4m3")
 	f.when(s.KVDtype == "bf16", "--kv-cache-dtype bf16")
-	f.when(longest < model.MaxContext, "--context-length %d", longest)
+	f.when(tokens < model.MaxContext, "--context-length %d", tokens)
 	f.when(s.Conservativeness != 1, "--schedule-conservativeness %g", s.Conservativeness)
 	f.when(!caches(p), sglangUncached)
 	f.when(s.PrefixCache.DRAMGiB > 0, "--enable-hierarchical-cache --hicache-size %.0f "+
@@ -214,9 +215,8 @@ func ServeLacks(p *config.Point) string {
 	return strings.Join(lacks, "; ")
 }
 
-// longestContext returns the longest request that fits memory, in tokens. vLLM does not start with
-// a longer context.
-func longestContext(p *config.Point, model *hw.Model) (int, error) {
+// kvTokens returns the tokens whose KV fits memory, in whole blocks.
+func kvTokens(p *config.Point) (int, error) {
 	machine, err := p.Machine()
 	if err != nil {
 		return 0, err
@@ -230,5 +230,5 @@ func longestContext(p *config.Point, model *hw.Model) (int, error) {
 		return 0, err
 	}
 	block := p.System.BlockTokens
-	return min(model.MaxContext, int(kv/shard.KVBytesPerToken())/block*block), nil
+	return int(kv/shard.KVBytesPerToken()) / block * block, nil
 }

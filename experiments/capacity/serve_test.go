@@ -51,6 +51,12 @@ func TestServeCommand(t *testing.T) {
 			"--max-total-tokens 65536 --page-size 64 --kv-cache-dtype fp8_e4m3 --context-length 65536 " +
 				"--schedule-conservativeness 0.3 --enable-hierarchical-cache --hicache-size 100 " +
 				"--hicache-write-policy write_back"},
+		{[]string{"model=llama3.1-8b", "gpu=h100-80gb", "system.preset=sglang", "system.kv_gib=40"},
+			"--mem-fraction-static 0.836 --max-total-tokens 327680 --page-size 1"},
+		{[]string{"model=Qwen/Qwen3-32B", "gpu=b200", "system.preset=vllm",
+			"system.engine=vllm-0.28"}, "vllm serve Qwen/Qwen3-32B --tensor-parallel-size 1 " +
+			"--max-num-seqs 1024 --max-num-batched-tokens 16384 --gpu-memory-utilization 0.92 " +
+			"--block-size 16 --enable-chunked-prefill --enable-prefix-caching"},
 		{[]string{"model=deepseek-v3", "gpu=h200", "system.preset=sglang", "system.tensor_parallel=8",
 			"system.expert_parallel=8", "prefix_cache.mode=off", "prefill.split=plain",
 			"speculation.tokens=2"}, "--ep-size 8 --max-running-requests 2048 --chunked-prefill-size " +
