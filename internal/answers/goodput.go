@@ -79,19 +79,19 @@ func sustainedOf(found []capacity.Goodput) []string {
 // goodputFigure draws the candidates as bars.
 func goodputFigure(found []capacity.Goodput, asked []string) doc.Figure {
 	c := &doc.Chart{Kind: doc.Bars, Y: "goodput (" + units(found) + ")"}
-	whiskers := ""
 	for i := range found {
 		g := &found[i]
-		part := doc.Part{Name: "largest rate within the SLO", Color: "#0072b2", Value: g.Goodput,
-			Sample: doc.Sample{Low: g.Low, High: g.High}}
-		if g.Low != nil && g.High != nil {
-			whiskers = " Whiskers: 95 % interval (Student's t) over each seed's own."
+		s := doc.Sample{N: len(g.Seeds), Low: g.Low, High: g.High}
+		if s.N < doc.Fewest {
+			s.Runs = g.SeedGoodputs
 		}
-		c.Bars = append(c.Bars, doc.Bar{Name: g.Name, Parts: []doc.Part{part}})
+		c.Bars = append(c.Bars, doc.Bar{Name: g.Name, Sample: s, Parts: []doc.Part{{
+			Name: "largest rate within the SLO", Color: "#0072b2", Value: g.Goodput, Sample: s}}})
 	}
-	return doc.Figure{Name: "goodput", Title: "Goodput", Charts: []*doc.Chart{c},
-		Caption: strings.Join(asked, " ") + " The largest rate below every failure, by the mean over " +
-			"seeds." + whiskers}
+	f := doc.Figure{Name: "goodput", Title: "Goodput", Charts: []*doc.Chart{c}}
+	f.Caption = strings.TrimSpace(strings.Join(asked, " ") + " The largest rate below every failure, " +
+		"by the mean over seeds. " + f.Spread("seeds"))
+	return f
 }
 
 // boundName replaces names of bounds with words.

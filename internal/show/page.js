@@ -120,8 +120,8 @@
           markLine: { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: ink().soft, type: "dashed" }, data: (c.levels || []).map(v => ({ xAxis: v })) } }]
       : [...parts].map(([name, color]) => ({ type: "bar", name: name, stack: "all", barMaxWidth: 24, itemStyle: { color: shown(color) },
           emphasis: { focus: "series" }, data: c.bars.map(b => { const p = b.parts.find(q => q.name === name); return p ? { value: p.value, part: p } : "-"; }) }));
-    const runs = c.bars.flatMap((b, i) => (b.runs || []).map(v => [v, i]));
     const sample = b => b.low === undefined && single ? b.parts[0] : b;
+    const runs = c.bars.flatMap((b, i) => (sample(b).runs || []).map(v => [v, i]));
     const whiskers = c.bars.flatMap((b, i) => sample(b).low !== undefined && !sample(b).runs ? [[sample(b).low, i], [sample(b).high, i], ["-", i]] : []);
     if (whiskers.length) series.push({ type: "line", symbol: "none", silent: true, data: whiskers, z: 5, lineStyle: { color: ink().text, width: 1.2 } });
     const published = c.bars.flatMap((b, i) => b.published === undefined ? [] : [[b.published, i]]);
