@@ -13,12 +13,12 @@
 //
 // Each folder of results records the program that made it.
 //
-// Judge (outcome.go) reads the results (results.go) and measures the numbers of claims.toml, which
+// Judge (outcome.go) reads the results (rows.go) and measures the numbers of claims.toml, which
 // defines each measurement (measure.go): a metric's mean over the rows of one filter, divided by
 // the mean over the rows of another. claims_kept.csv holds our numbers. tuned.toml lists the
 // parameters that no paper gives. A Studies can run with one of these changed (tuned.go).
 //
 // Figures (figure.go) makes charts of the results: figures.toml describes each figure,
-// figure_rows.go reads the rows of results and figure_panel.go makes a chart from them. names.go
+// rows.go reads the rows of results and figure_panel.go makes a chart from them. names.go
 // gives systems, models and step phases the names and colours of figures.toml.
 package papers

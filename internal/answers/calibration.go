@@ -1,8 +1,11 @@
 package answers
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/hw"
@@ -82,4 +85,85 @@ func readCalibration(dir string) (*doc.Doc, error) {
 		addFile(p, folder+name, filepath.Base(folder)+name)
 	}
 	return p, nil
+}
+
+// fitsFile is the file of a calibration's folder with each measured point and its fit.
+const fitsFile = "fits.csv"
+
+// fitted is a measured point with the prediction of a cost model's fit.
+type fitted struct {
+	model, card, quality, name string
+	line                       int     // of the chart
+	measured, fit, bound       float64 // us, and the relative error that a good fit has at most
+}
+
+// Fits returns the pictures of the fits in a calibration's folder, one per cost model.
+func Fits(dir string) (all []doc.Figure, err error) {
+	var points []fitted
+	draw := func() {
+		if len(points) == 0 {
+			return
+		}
+		p := &points[0]
+		all = append(all, doc.Figure{Name: "fit-" + doc.FileName(p.model), Title: p.model,
+			Caption: fmt.Sprintf("On %s, %s. These errors are beyond what a measurement is uncertain "+
+				"by. Dashed: as far off as a good fit is. Named: the points that the fit misses most.",
+				p.card, p.quality),
+			Charts: []*doc.Chart{overMeasured(points)}})
+		points = nil
+	}
+	found, err := eachRow(dir, fitsFile, func(r *resultRow) {
+		p := fitted{r.text("model"), r.text("card"), r.text("quality"), r.text("point"), 0,
+			r.number("measured_us"), r.number("fitted_us"), r.number("limit")}
+		if r.text("part") == "held out" {
+			p.line = 1
+		}
+		if len(points) > 0 && points[0].model != p.model {
+			draw()
+		}
+		points = append(points, p)
+	})
+	if draw(); err == nil && !found {
+		err = fmt.Errorf("%s: no row", filepath.Join(dir, fitsFile))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// namedPoints is the number of points that are labelled with their names.
+const namedPoints = 3
+
+// overMeasured draws the error of the fit over the measured time.
+func overMeasured(points []fitted) *doc.Chart {
+	c := &doc.Chart{Kind: doc.Lines, Title: points[0].model + ", error of the fit", X: "Measured (us)",
+		Y: "Fitted less measured (%)",
+		Lines: []doc.Line{{Name: "measured, in the fit", Color: "#0072b2", Dots: true},
+			{Name: "measured, held out", Color: "#c62f1f", Dots: true}},
+		Levels: []float64{-100 * points[0].bound, 0, 100 * points[0].bound}}
+	slices.SortStableFunc(points, func(a, b fitted) int {
+		return cmp.Compare(math.Abs(b.fit/b.measured-1), math.Abs(a.fit/a.measured-1))
+	})
+	for i, p := range points {
+		one := doc.Point{X: p.measured, Y: 100 * (p.fit/p.measured - 1)}
+		if i < namedPoints {
+			one.Note = p.name
+		}
+		c.Lines[p.line].Points = append(c.Lines[p.line].Points, one)
+	}
+	c.Lines = drawnLines(c.Lines)
+	c.LogX = farApart(c.Lines, 3, func(p doc.Point) float64 { return p.X })
+	return c
+}
+
+// farApart reports whether positive values differ by more than a factor.
+func farApart(lines []doc.Line, factor float64, of func(doc.Point) float64) bool {
+	least, most := math.Inf(1), math.Inf(-1)
+	for _, l := range lines {
+		for _, p := range l.Points {
+			least, most = min(least, of(p)), max(most, of(p))
+		}
+	}
+	return least > 0 && most > factor*least
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // kind is a kind of result folder, identified by a file that no other kind has.
@@ -84,4 +85,84 @@ func nameOf(dir string) string {
 // readJSON reads a file of the folder.
 func readJSON(dir, name string, into any) error {
 	return files.ReadJSON(filepath.Join(dir, name), into)
+}
+
+// readRuns builds the document of simulations and sweeps.
+func readRuns(dir string) (*doc.Doc, error) {
+	var stored []struct {
+		metrics.Summary
+		Settings map[string]any `json:"settings"` // of the axes of a sweep
+	}
+	if err := readJSON(dir, run.SummaryFile, &stored); err != nil {
+		return nil, err
+	}
+	if len(stored) == 0 {
+		return nil, fmt.Errorf("%s: no run", filepath.Join(dir, run.SummaryFile))
+	}
+	of, folders, swept, err := runFolders(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := Runs{Name: nameOf(dir), Unit: "requests/s"}
+	for i := range stored {
+		r.Sums = append(r.Sums, stored[i].Summary)
+		r.Folders = append(r.Folders, of[stored[i].Name])
+		if swept {
+			r.Settings = append(r.Settings, stored[i].Settings)
+		}
+	}
+	var rests doc.Doc
+	if r.Systems, err = restOn(&rests, folders, nil); err != nil {
+		return nil, err
+	}
+	if configs := configsIn([]string{dir}); len(configs) > 0 {
+		r.Asked, r.Unit = []string{ran(configs) + "."}, capacity.RateUnit(&configs[0].Workload)
+	}
+	p := r.Doc()
+	if p.Figures, err = r.Figures(); err != nil {
+		return nil, err
+	}
+	p.Tables = append(p.Tables, rests.Tables...)
+	p.Warnings = append(p.Warnings, r.withoutRequests()...)
+	addFile(p, filepath.Join(dir, run.ConfigFile), run.ConfigFile)
+	if swept && len(folders) > 0 {
+		addFile(p, filepath.Join(folders[0], run.ConfigFile), "config.toml of the first run, "+
+			r.Sums[0].Name)
+	}
+	return p, nil
+}
+
+// withoutRequests warns of runs that served requests and whose requests.csv is not kept.
+func (r *Runs) withoutRequests() []doc.Warning {
+	served := where(r.Sums, func(s *metrics.Summary) bool { return s.Completed > 0 })
+	kept := 0
+	for i, folder := range r.Folders {
+		if r.Sums[i].Completed > 0 && folder != "" &&
+			files.HasResult(filepath.Join(folder, run.RequestsCSV)) {
+			kept++
+		}
+	}
+	without := len(served) - kept
+	if without == 0 {
+		return nil
+	}
+	return []doc.Warning{{Text: fmt.Sprintf("%d of %d runs have no %s, so the distributions of "+
+		"latencies lack them; the command that made the folder makes them again", without,
+		len(served), run.RequestsCSV)}}
+}
+
+// runFolders lists the folders of the runs, each with its configuration. of maps the label of a run
+// to its folder. swept is set if axes distinguish the runs. A folder without an index has at most
+// its own configuration.
+func runFolders(dir string) (of map[string]string, folders []string, swept bool, err error) {
+	index, err := run.ReadIndex(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, []string{dir}, false, nil
+	}
+	of = map[string]string{}
+	for _, r := range index.Runs {
+		folder := filepath.Join(dir, filepath.FromSlash(r.Folder))
+		of[r.Label], folders = folder, append(folders, folder)
+	}
+	return of, folders, len(index.Axes) > 0, err
 }

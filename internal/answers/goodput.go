@@ -89,8 +89,8 @@ func goodputFigure(found []capacity.Goodput, asked []string) doc.Figure {
 			Name: "largest rate within the SLO", Color: "#0072b2", Value: g.Goodput, Sample: s}}})
 	}
 	f := doc.Figure{Name: "goodput", Title: "Goodput", Charts: []*doc.Chart{c}}
-	f.Caption = strings.TrimSpace(strings.Join(asked, " ") + " The largest rate below every failure, " +
-		"by the mean over seeds. " + f.Spread("seeds"))
+	f.Caption = strings.TrimSpace(strings.Join(asked, " ") + " The largest rate below every " +
+		"failure, by the mean over seeds. " + f.Spread("seeds"))
 	return f
 }
 

@@ -1,21 +1,26 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/sparseserve/sparseserve/calibrate"
+	"github.com/sparseserve/sparseserve/calibrate/aic"
+	"github.com/sparseserve/sparseserve/calibrate/drive"
 	"github.com/sparseserve/sparseserve/experiments/validate"
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/answers"
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 type calibrateCmd struct {
@@ -162,5 +167,101 @@ func drawFits(ctx context.Context, dir string) error {
 	if err == nil {
 		_, err = figures.Draw(ctx, dir, fits)
 	}
+	return err
+}
+
+// Sizes and durations of drive measurements: larger than the drive's read cache, and long enough to
+// be steady.
+const (
+	driveBytes = 4 << 30
+	driveEach  = 5 * time.Second
+	quickBytes = 256 << 20
+	quickEach  = 200 * time.Millisecond
+)
+
+type calibrateDrive struct {
+	Folder string `arg:"" name:"DIR" help:"Folder on the SSD. Reads are measured by queue depth past the page cache, in two minutes and a file of 4 GiB that is removed at the end."`
+	Out    string `default:"out/drive.toml" placeholder:"FILE" help:"Drive file to write. Default: ${default}."`
+	Quick  bool   `help:"A smaller file and fewer seconds."`
+}
+
+// Run measures the SSD of a folder and writes its file.
+func (c *calibrateDrive) Run(ctx context.Context, app *App) error {
+	if err := checkTOML(c.Out); err != nil {
+		return err
+	}
+	o := drive.Options{Folder: c.Folder, Bytes: driveBytes, Each: driveEach, Depths: drive.Depths(),
+		Log: func(text string) { fmt.Fprintln(app.Stderr, text) }}
+	if c.Quick {
+		o.Bytes, o.Each = quickBytes, quickEach
+	}
+	if err := files.CheckOutput(c.Out); err != nil { // before it is measured
+		return err
+	}
+	found, err := drive.Measure(ctx, o)
+	if err != nil {
+		return err
+	}
+	d := found.Describe("measured", time.Now().Format(time.DateOnly))
+	if err := os.MkdirAll(filepath.Dir(c.Out), 0o755); err != nil {
+		return err
+	}
+	if err := files.Write(c.Out, drive.File(d)); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(app.Stdout, "%s: reads of 1 MiB %.4g MB/s, of 4 KiB %.4g 1/s, writes "+
+		"%.4g MB/s; --set prefix_cache.drive=%[1]s\n", c.Out, d.Read.Value, d.Reads.Value, d.Write.Value)
+	return err
+}
+
+type calibrateImport struct {
+	Tables string `arg:"" name:"DIR" help:"Folder of a card's tables, as of AIConfigurator's systems/data."`
+	Card   string `placeholder:"CARD" complete:"cards" help:"The card of the tables, a name or a file. Default: one is made of the nominal figures in DIR.yaml."`
+	Out    string `placeholder:"FILE" help:"Card to write; its kernels and plots go to the same folder. Default: out/DIR.toml."`
+}
+
+// Run makes a card and its kernels from a folder of measured tables.
+func (c *calibrateImport) Run(ctx context.Context, app *App) error {
+	dir := filepath.Clean(c.Tables)
+	name := strings.ToLower(filepath.Base(dir))
+	out := cmp.Or(c.Out, filepath.Join("out", name+".toml"))
+	if err := checkTOML(out); err != nil {
+		return err
+	}
+	kernels := strings.TrimSuffix(out, ".toml") + "-kernels.toml"
+	for _, path := range []string{out, kernels} { // before it is made
+		if err := files.CheckOutput(path); err != nil {
+			return err
+		}
+	}
+	made, err := aic.Import(ctx, dir, aic.Options{Card: c.Card, Name: name})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
+		return err
+	}
+	made.Card.Kernels.FA3 = filepath.Base(kernels)
+	if c.Card == "" { // no other file has this card
+		made.Kernels.MeasuredOn = filepath.Base(out)
+	}
+	if err := errors.Join(made.Kernels.Write(kernels), made.Card.Write(out)); err != nil {
+		return err
+	}
+	plots := calibrate.PlotDir(out)
+	if err := os.MkdirAll(plots, 0o755); err != nil {
+		return err
+	}
+	if err := made.WriteFits(plots); err != nil {
+		return err
+	}
+	if err := drawFits(ctx, plots); err != nil {
+		return err
+	}
+	if err := printFits(app.Stdout, out, &made.Kernels.Provenance, made.Kernels.Fits); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(app.Stdout, "%s: a card; --set gpu=%[1]s; its kernels in %s, plots in %s\n",
+		out, kernels, plots)
 	return err
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -135,4 +136,26 @@ func (s *simulateCmd) share(ctx context.Context, app *App, points []config.Point
 		_, notes, err := store.Do(ctx, run.Grid{Run: app.Run, Workers: 1, Again: func(int) {}}, own)
 		return notes, err
 	})
+}
+
+// taskFlags say which part of a job's work a command does.
+type taskFlags struct {
+	Tasks int `hidden:"" help:"Tasks of the job that this is a task of."`
+	Task  int `hidden:"" env:"SLURM_ARRAY_TASK_ID,JOB_COMPLETION_INDEX" help:"This task, of a number from 0 or 1."`
+}
+
+// withStore runs a task's work on the store of the job. The runs stay in the store.
+func (t *taskFlags) withStore(app *App, dir string,
+	do func(*run.Store) (notes []string, err error)) (err error) {
+	if t.Task < 0 || t.Task > t.Tasks {
+		return fmt.Errorf("--task %d --tasks %d: no such task", t.Task, t.Tasks)
+	}
+	store, err := run.OpenStore(dir, app.Version, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	notes, err := do(store)
+	printNotes(app.Stderr, notes)
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/answers"
+	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
 // searchFlags are flags of goodput and plan, which make runs until they have an answer.
@@ -115,4 +117,80 @@ func openAnswer(app *App, q *run.Question, r *resultFlags, s *storeFlags) (folde
 		return err
 	}, run.ErrTaken)
 	return folder, err
+}
+
+type planCmd struct {
+	configArg
+	planFlags
+	searchFlags
+}
+
+// Run implements the command.
+func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
+	q := &question{command: "plan", unit: "candidates", file: p.Config,
+		sets: append(p.sets(), p.Set...)}
+	if q.cards, err = p.cards(); err != nil {
+		return err
+	}
+	if p.Config == "" {
+		q.folder = p.name(slices.Clone(q.cards)) + settingsName(p.Set)
+		if q.sets, err = p.alone(p.Set); err != nil {
+			return err
+		}
+	}
+	if err := q.load(config.Until(ctx)); err != nil {
+		return err
+	}
+	if q.Plan == nil {
+		return fmt.Errorf("plan %s: there is no table [plan]; --set plan.prices=mid adds one, and "+
+			"sparseserve goodput %[1]s finds the largest rate", p.Config)
+	}
+	offers, err := capacity.OffersOf(q.Sweep)
+	if err != nil {
+		return err
+	}
+	q.candidates = offers.Points()
+	return p.search(ctx, app, q, func(planner *capacity.Planner) (*answer, []string, error) {
+		bought, notes, err := planner.Purchase(ctx, offers)
+		return &answer{bought, func(name string) *doc.Doc { return answers.Purchase(name, bought) },
+			bought.Files}, notes, err
+	})
+}
+
+type goodputCmd struct {
+	configArg
+	searchFlags
+}
+
+// Run implements the command.
+func (g *goodputCmd) Run(ctx context.Context, app *App) error {
+	q := &question{command: "goodput", unit: "runs", file: g.Config, sets: g.Set}
+	if err := q.load(config.Until(ctx)); err != nil {
+		return err
+	}
+	if q.Plan != nil {
+		return fmt.Errorf("goodput %s: the table [plan] asks what to buy: sparseserve plan %[1]s",
+			g.Config)
+	}
+	candidates, err := capacity.Candidates(q.Sweep)
+	if err != nil {
+		return err
+	}
+	for i := range candidates {
+		q.candidates = append(q.candidates, candidates[i].Point)
+	}
+	return g.search(ctx, app, q, func(planner *capacity.Planner) (*answer, []string, error) {
+		if q.RateGiven && planner.Shared == nil {
+			printNotes(app.Stderr, []string{"workload.rate is not used: goodput is the largest rate; " +
+				"sparseserve plan finds what to buy for a rate"})
+		}
+		planner.Planned(capacity.GuessRuns(&q.Goodput, candidates...))
+		all, notes, err := planner.Do(ctx, q.Goodput, candidates)
+		asked := answers.Asked(q.Configs()...)
+		for i := range all {
+			all[i].Asked = asked
+		}
+		return &answer{all, func(name string) *doc.Doc { return answers.Goodputs(name, all) },
+			func() ([]run.File, error) { return capacity.GoodputFiles(all) }}, notes, err
+	})
 }

@@ -3,11 +3,19 @@
 package files
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"reflect"
+	"strings"
 	"syscall"
+	"unicode"
+
+	"github.com/BurntSushi/toml"
 )
 
 // mostText is the maximum size of a configuration, model or pattern file, in bytes.
@@ -36,4 +44,105 @@ func ReadText(path string) ([]byte, error) {
 		err = fmt.Errorf("%s: empty; nothing was written to it", path)
 	}
 	return text, err
+}
+
+// ReadJSON reads a JSON file that a command made.
+func ReadJSON(path string, into any) error {
+	text, err := ReadResult(path)
+	if err != nil {
+		return err
+	}
+	return ParseJSON(path, text, into)
+}
+
+// ParseJSON decodes the text of a JSON file. Its error names file, line and key.
+func ParseJSON(path string, text []byte, into any) error {
+	err := json.Unmarshal(text, into)
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case len(bytes.TrimSpace(text)) == 0:
+		return fmt.Errorf("%s: empty", path)
+	case errors.As(err, &syntax):
+		line, column := placeOf(text, syntax.Offset-1)
+		return fmt.Errorf("%s:%d: damaged, no valid JSON at column %d: %s", path, line, column,
+			JSONWords(err))
+	case errors.As(err, &kind):
+		line, _ := placeOf(text, kind.Offset)
+		return fmt.Errorf("%s:%d: %s", path, line, JSONWords(err))
+	}
+	return fmt.Errorf("%s: damaged: %w", path, err)
+}
+
+// placeOf returns line and column of a byte of a text, from 1.
+func placeOf(text []byte, offset int64) (line, column int) {
+	before := text[:min(max(int(offset), 0), len(text))]
+	return 1 + bytes.Count(before, []byte("\n")), len(before) - bytes.LastIndexByte(before, '\n')
+}
+
+// kindOf returns the JSON name of a type.
+func kindOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return kindOf(t.Elem())
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	}
+	return "an integer"
+}
+
+// JSONWords describes the fault of a text that was decoded as JSON.
+func JSONWords(err error) string {
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.Is(err, io.EOF):
+		return io.ErrUnexpectedEOF.Error()
+	case !errors.As(err, &kind):
+		return strings.TrimPrefix(err.Error(), "json: ")
+	case kind.Field == "":
+		return fmt.Sprintf("want %s, got %s", kindOf(kind.Type), kind.Value)
+	}
+	key := kind.Field[strings.LastIndexFunc(kind.Field, unicode.IsUpper)+1:]
+	if _, inner, ok := strings.Cut(key, "."); ok && len(key) < len(kind.Field) {
+		key = inner // what precedes is a type's name
+	}
+	return fmt.Sprintf("%s: want %s, got %s", key, kindOf(kind.Type), kind.Value)
+}
+
+// TOMLFault describes the fault of a TOML file's text, with its line, in the decoder's words.
+func TOMLFault(path, text string, err error) error {
+	var parse toml.ParseError
+	if !errors.As(err, &parse) {
+		return fmt.Errorf("%s: no valid TOML: %w", path, err)
+	}
+	line := 1 + strings.Count(text[:min(parse.Position.Start, len(text))], "\n")
+	return fmt.Errorf("%s:%d: no valid TOML: %s", path, line, parse.Message)
+}
+
+// DecodeTOML decodes the text of a TOML file. Its error names file and line.
+func DecodeTOML(path, text string, into any) error {
+	if _, err := toml.Decode(text, into); err != nil {
+		return TOMLFault(path, text, err)
+	}
+	return nil
+}
+
+// PackedFault describes the fault of compressed data of a kind. It returns system errors unchanged.
+// It hides io.EOF, which means that data end too early.
+func PackedFault(kind string, err error) error {
+	var system *fs.PathError
+	if errors.As(err, &system) {
+		return err
+	}
+	return fmt.Errorf("damaged %s data: %v", kind, err)
 }

@@ -10,6 +10,10 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"strconv"
+
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Of returns percentile p, 0 to 100, of ascending samples. It panics without samples.
@@ -101,4 +105,39 @@ func (c *Counts) Percentiles(of ...float64) []float64 {
 		})
 	}
 	return out
+}
+
+// Mean returns the mean of two or more samples and the half width of its Student's t interval at a
+// confidence from 0 to 1.
+func Mean(samples []float64, confidence float64) (mean, half float64) {
+	mean, sd := stat.MeanStdDev(samples, nil)
+	n := float64(len(samples))
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.5 + confidence/2)
+	return mean, t * sd / math.Sqrt(n)
+}
+
+// Digits formats a value with three significant digits, and integers in full. It formats a value
+// that is not finite as 0.
+func Digits(v float64) string {
+	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+		return "0"
+	}
+	decimals := max(0, 2-int(math.Floor(math.Log10(math.Abs(v)))))
+	return strconv.FormatFloat(v, 'f', min(decimals, 6), 64)
+}
+
+// Tick formats a value for axes and names: with as few digits as needed, at most four.
+func Tick(v float64) string {
+	for _, unit := range []struct {
+		size float64
+		name string
+	}{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}} {
+		if v >= unit.size {
+			return strconv.FormatFloat(v/unit.size, 'g', 4, 64) + unit.name
+		}
+	}
+	if v >= 1e4 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
 }

@@ -116,3 +116,66 @@ func NotesTitle(n int) string {
 	}
 	return fmt.Sprintf("%d notes on extrapolation and sampling", n)
 }
+
+// Kind is the topic of a warning.
+type Kind string
+
+// Kinds of warnings of a run.
+const (
+	NoneFinished  Kind = "none_finished"  // no request finished
+	EndedEarly    Kind = "ended_early"    // an interrupt or an error ended the run
+	Rejected      Kind = "rejected"       // requests were rejected
+	ReplicasDown  Kind = "replicas_down"  // requests waited because no replica was up
+	Preemptions   Kind = "preemptions"    // preemptions cost more than 5 % of the time
+	UnstableQueue Kind = "unstable_queue" // waits grow without end
+	WaitsGrow     Kind = "waits_grow"     // the same in a run too short to tell
+	NearLimit     Kind = "near_limit"     // within 5 % of a limit of the servers
+	Truncated     Kind = "truncated"      // prompts were truncated
+	BeganAnew     Kind = "began_anew"     // requests began anew as replicas failed
+	RowsLeft      Kind = "rows_left"      // rows of the trace were left out
+	Damaged       Kind = "damaged"        // the trace, behind the requests that are read
+	TraceEnded    Kind = "trace_ended"    // the trace ended before the run's requests
+	NoBound       Kind = "no_bound"       // the service level has no bound
+	FewRequests   Kind = "few_requests"   // too few for steady figures
+	DerivedCard   Kind = "derived_card"   // kernels of another chip
+
+	Window        Kind = "window"         // what is left out of the figures
+	AccuracyProxy Kind = "accuracy_proxy" // no model ran
+	Extrapolated  Kind = "extrapolated"   // the cost model was asked for sizes beyond those measured
+	HeadsSampled  Kind = "heads_sampled"  // of all (layer, KV head) groups
+	Assumed       Kind = "assumed"        // a kernel's price is derived or stands in for another
+	ModelNote     Kind = "model"          // what of a model is not simulated
+	Tokenizer     Kind = "tokenizer"      // lengths are estimated
+	Uncached      Kind = "uncached"       // prompts that no cache can serve
+	PrefixLoad    Kind = "prefix_load"    // how long prefixes load faster than they compute
+	Index         Kind = "index"          // of a prefix cache, built anew
+	Unused        Kind = "unused_key"     // a key without effect
+	OtherCard     Kind = "other_card"     // a figure of [card] changes another card, too
+	TraceContent  Kind = "trace"          // what of a trace is not served, or estimated
+	Engines       Kind = "engines"        // systems run under different engines
+)
+
+// Kinds of warnings of a search for goodput, or of a purchase.
+const (
+	FailsEverywhere Kind = "fails_everywhere" // no load tried meets the service level
+	HoldsEverywhere Kind = "holds_everywhere" // each does
+	NotMonotone     Kind = "not_monotone"     // a lower load fails where a higher one holds
+	Interval        Kind = "interval"         // the estimate is outside it
+	FewSeeds        Kind = "few_seeds"        // too few for an interval
+	NoisyTail       Kind = "noisy_tail"       // too few requests for P99s
+	ShortRun        Kind = "short_run"        // most of the run is its beginning and end
+	Traffic         Kind = "traffic"          // prompts are refused or truncated
+	Jump            Kind = "jump"             // a metric jumps just above the load
+)
+
+// Kinds of warnings of a validation or a calibration.
+const (
+	Flagged     Kind = "flagged"      // a fit has a flag
+	GoalsMissed Kind = "goals_missed" // fewer runs than wanted meet every goal
+	Disturbed   Kind = "disturbed"    // a live run was disturbed by its host
+)
+
+// serious lists the kinds without which figures are misread, most serious first.
+var serious = []Kind{Engines, Disturbed, NoneFinished, EndedEarly, Rejected,
+	ReplicasDown, Preemptions, UnstableQueue, WaitsGrow, NearLimit, Truncated, BeganAnew, Damaged,
+	RowsLeft, TraceEnded, NoBound, FewRequests, DerivedCard}
