@@ -21,10 +21,8 @@ type cost interface {
 
 // costs lists all costs in the order of fitting: a fit may read figures of earlier costs.
 var costs = []cost{
-	link{}, loadMemcpy{}, flashH2D{}, swapIn{}, saveMemcpy{}, gpuScatter{},
-	overlap{}, flashD2H{}, gemm{}, elementwise{}, prefillAttention{},
-	sparsePrefill{}, decode{}, sharedDecode{}, scoring{}, progressive{}, continueLatency{},
-	blockClose{}, clock{},
+	link{}, moving{}, swapIn{}, overlap{}, flashD2H{}, gemm{}, elementwise{}, prefillAttention{},
+	sparsePrefill{}, decode{}, sharedDecode{}, scoring{}, continueLatency{}, clock{},
 }
 
 // Probes returns all probes.
@@ -66,7 +64,9 @@ func shapeModel(name string) (*hw.Model, error) {
 }
 
 // mayBeZero are the axes whose value may be 0.
-var mayBeZero = []string{"prefix_tokens", "columns", "misses"}
+var mayBeZero = []string{"prefix_tokens", "misses", "sink_tokens", "window_tokens", "blocks",
+	"columns", "vertical_lines", "slash_lines", "loaded_blocks", "saved_blocks",
+	"copied_bytes", "kernel_bytes"}
 
 // fits reports whether the point has the probe's axes and a shape where the probe needs one. Each
 // axis is at least 1, except for axes that may be 0.

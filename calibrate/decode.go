@@ -42,16 +42,6 @@ func (decode) points(p *planner) {
 			}
 		}
 	})
-	// Batches whose last wave of CTAs is not full.
-	for i, shape := range shapes {
-		for _, batch := range pick(p, []int64{3, 5, 6, 7, 9, 10, 12, 14, 20, 24}, nil) {
-			for _, budget := range p.budgets() {
-				if budget == 1024 && batch < 8 || budget == selectBudget {
-					p.addAt(stageDecode, rank{i, orderWaves}, point(probeSparse, shape, batch, budget))
-				}
-			}
-		}
-	}
 	p.eachGroupedBatch(func(batch int64, at func(order int, p Point)) {
 		for i, context := range groupedContexts {
 			at(2*i, point(probeDense, manyQueries, batch, context))
@@ -67,11 +57,7 @@ const (
 	orderBudgets   = 100
 	orderSelection = 200
 
-	orderWaves      = 1000
-	orderRelaunched = 1001
-	orderUneven     = 1002
-	orderMicro      = 1003
-	orderShared     = 1004
+	orderShared = 1000
 )
 
 // eachBatch calls f for the batches on which all kernels of a decode are measured.
@@ -112,7 +98,7 @@ func (p *planner) mostTokens(shape string) int64 {
 
 // fit fits both kernels; a price is never faster than HBM.
 func (decode) fit(s *Samples, p *hw.Profile, from source) []model {
-	models := []model{
+	return []model{
 		fitDecode(s, p, from, "dense_decode", probeDense, "context_tokens", "paged dense decode kernel",
 			&p.DenseDecode,
 			func(p *hw.Profile, at observation) float64 {
@@ -126,8 +112,6 @@ func (decode) fit(s *Samples, p *hw.Profile, from source) []model {
 					sim.Work{DecodeTokens: kvTokens(at, "budget_tokens"), Decodes: int(at.At("batch"))})
 			}),
 	}
-	fitWaves(s, p, from)
-	return models
 }
 
 // blockTokens is the tokens of a KV block in every attention probe.
@@ -177,45 +161,6 @@ func fitDecode(s *Samples, p *hw.Profile, from source, name, probe, axis, what s
 	}
 	return model{name: name, fit: fit, held: held, price: price,
 		draw: picture{x: bytes, xLabel: "bytes", rate: bytes}}
-}
-
-// fitWaves adds to block-sparse decode what each wave of its CTAs but the first costs (hw:
-// DecodeWaves), where batches were measured that come in waves; elsewhere, and where it is
-// no closer, the smooth law stays.
-func fitWaves(s *Samples, p *hw.Profile, from source) {
-	ctas, hbm := ctasPerSM*s.sms(), p.GPU.HBMBandwidth.SI()
-	fit, _ := s.of(probeSparse).split(func(at observation) string { return at.Shape }, 3, nil)
-	wavesOf := func(at observation) hw.DecodeWaves {
-		return hw.DecodeWavesOf(ctas, lists(at), listTokens("budget_tokens")(at))
-	}
-	several := fit.where(func(at observation) bool { return wavesOf(at).Waves > 1 })
-	if ctas == 0 || len(several) < 3 {
-		return
-	}
-	smooth := p.SparseDecode
-	bytes := kvBytes("budget_tokens")
-	law := func(c []float64, at observation) float64 {
-		w := wavesOf(at)
-		return c[0] + bytes(at)/c[1] + (w.Waves-1)*c[2] + group(at)*w.Merged()*c[3]
-	}
-	c := refine(fit, []float64{smooth.Launch.SI(), smooth.Rate.SI(), 1e-6, 1e-7},
-		[]bound{callBound, {rateBound.low, hbm}, blockBound, blockBound}, law)
-	if logErrors(fit, func(at observation) float64 { return law(c, at) }) >
-		logErrors(fit, func(at observation) float64 {
-			return hw.Seconds(p.Costs(at.model).SparseDecode,
-				sim.Work{DecodeTokens: kvTokens(at, "budget_tokens"), Decodes: int(at.At("batch"))})
-		}) {
-		return
-	}
-	const what = "block-sparse decode kernel"
-	p.SparseDecode = hw.Stream{
-		Launch: from.us(c[0], what), Rate: from.gbps(c[1], what),
-		Merge: perBlock(c[3], from, what+", merging the splits of a list, for each query head"),
-		Wave:  perBlock(c[2], from, what+", for each wave of CTAs but the first"),
-	}
-	if !p.SparseDecode.Wave.Set() {
-		p.SparseDecode = smooth
-	}
 }
 
 // sms is the card's SMs, 0 where the samples have none.

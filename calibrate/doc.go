@@ -2,10 +2,10 @@
 // which the modelled device of package hw reads.
 //
 // A cost of the model is one slice: its kinds of measurement, its sizes, its set-up on a GPU
-// and its fit (interface cost), in COST.go and, where that is long, COST_setup.go or
-// COST_fit.go. To follow FlashH2D read cuda/flash_h2d.cu, calibrate/flash_h2d.go and
-// hw/flash_h2d.go; costs.go lists all slices. A new cost is a kernel, a slice here with its
-// line in costs.go, and its price in package hw.
+// and its fit (interface cost), in COST.go and, where that is long, COST_setup.go. To follow
+// FlashH2D read cuda/flash_h2d.cu, calibrate/transfer.go and hw/transfer.go; costs.go lists all
+// slices. A new cost is a kernel, a slice here with its line in costs.go, and its price in package
+// hw.
 //
 // What slices share, following one measurement:
 //
@@ -15,10 +15,10 @@
 //     visits.go measures points again that the host's CPU disturbs; run.go goes over all.
 //   - bench.go is what a machine must do for a point; gpu_bench.go does it on a GPU,
 //     gpu_run.go with one error that stays, memory of host_pool.go and checks of
-//     gpu_check.go. transfer_setup.go and clock_train.go set up what several points share;
-//     live_server.go and drain.go serve with the live loop; dealt.go deals samples of one run out.
+//     gpu_check.go. transfer_setup.go and clock_setup.go set up what several points share;
+//     dealt.go deals samples of one run out.
 //   - samples.go, origin.go, journal.go: the samples as CSV, kept while measuring, so that an
-//     interrupted run resumes; steady.go shows a disturbed host.
+//     interrupted run resumes.
 //   - fit.go splits points into those fitted and those held out, solve.go solves,
 //     resolution.go is a measurement's uncertainty, quality.go prices the points held out
 //     with the finished profile, profile.go puts it together, card.go adds what is known of

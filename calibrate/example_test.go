@@ -17,5 +17,5 @@ func ExampleRefit() {
 	h2d := c.Profile.Link.H2D
 	fmt.Printf("%s: %d fits, host to device %.1f %s\n", c.Profile.Name, len(c.Profile.Fits),
 		h2d.Value, h2d.Unit)
-	// Output: h200: 30 fits, host to device 55.3 GB/s
+	// Output: h200: 26 fits, host to device 55.3 GB/s
 }

@@ -63,8 +63,7 @@ func TestWrongResultIsNotTimed(t *testing.T) {
 func TestFailedProbesAreDropped(t *testing.T) {
 	t.Parallel()
 	probes := []string{ // the first without which there is no profile, the next of a single point
-		probeSaveGPU, probeSync, probeClock, probeChunkSaving, probePSA,
-		probePSAUneven,
+		probeSaveGPU, probeSync, probeClock, probeOverlap, probeSparseIndex,
 	}
 	if testing.Short() {
 		probes = probes[:3]
@@ -138,7 +137,7 @@ func TestProfileWithoutTheDispensable(t *testing.T) {
 	t.Parallel()
 	b := newFake(truth("a100-40gb"), 0, 1)
 	spare := []string{
-		probeRope, probeClose, probeClock, probeChunk, probeChunkAlone,
+		probeClock, probeChunk, probeOverlap,
 	}
 	b.fail = func(p Point) error {
 		if slices.Contains(spare, p.Probe) {
@@ -157,8 +156,8 @@ func TestProfileWithoutTheDispensable(t *testing.T) {
 			t.Errorf("%s failed and is not named: %v", probe, err)
 		}
 	}
-	if c.Profile.BlockClose.Rate.Set() || c.Profile.Clock.GEMMSteadyRatio.Set() ||
-		c.Profile.Load.Contention.Set() {
+	if c.Profile.Clock.GEMMSteadyRatio.Set() ||
+		c.Profile.Load.LayerDelay.Set() {
 		t.Errorf("not measured, yet %+v", c.Profile.Load)
 	}
 }

@@ -99,10 +99,10 @@ func TestFitsAreExactOnExactSamples(t *testing.T) {
 		scale := func(figure *float64, low, high float64) {
 			*figure *= low * math.Pow(high/low, r.Float64())
 		}
-		scale(&want.load.call, 0.3, 3)
+		scale(&want.load, 0.3, 3)
 		scale(&want.scatter.launch, 0.7, 1.3)
 		scale(&want.gather.launch, 0.7, 1.3)
-		scale(&want.save.call, 0.3, 3)
+		scale(&want.save, 0.3, 3)
 		scale(&want.flashCall, 0.5, 10)
 		scale(&want.dense.rate, 0.3, 1)
 		scale(&want.dense.launch, 0.3, 1)

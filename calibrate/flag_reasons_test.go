@@ -37,22 +37,3 @@ func TestReasonOfAScatter(t *testing.T) {
 		t.Errorf("got %q", why)
 	}
 }
-
-// What the largest pool does to an engine is noted against the base pool's point of the same sizes.
-func TestPoolsAreNoted(t *testing.T) {
-	s := &Samples{Origin: fakeOrigin}
-	add := func(pool int64, us float64) {
-		s.Records = append(s.Records,
-			Record{point(probeLoadMemcpy, "", 16*kib, 2048, pool), []float64{us * 1e-6}})
-	}
-	add(basePool, 100)
-	if notes := pools(s); len(notes) != 0 {
-		t.Errorf("one pool, yet %q", notes)
-	}
-	add(4096, 105)
-	add(64*1024, 110)
-	if notes := pools(s); len(notes) != 1 ||
-		notes[0] != "load.memcpy over a pool of 64 GiB, over the same of 1 GiB: 1.10" {
-		t.Errorf("got %q", notes)
-	}
-}

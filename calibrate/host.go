@@ -19,7 +19,6 @@ type HostRun struct {
 // hostBatch is what the host's time in a step depends on.
 type hostBatch struct {
 	requests, trips, bytes float64 // trips: layers that wait for the host's lookup
-	blocks                 float64 // that these layers load or fill
 	attention              string  // of its decodes
 	chunk                  bool    // prompts are prefilled, too
 }
@@ -27,8 +26,7 @@ type hostBatch struct {
 // FitHost fits the figures of the live loop's host to the steps of live runs on the card of p that
 // were split into phases, and returns an engine with them:
 //
-//	host phase       t = step + requests request + trips layer_sync + bytes/layer_rate +
-//	                     blocks load_block
+//	host phase       t = step + requests request + trips layer_sync + bytes/layer_rate
 //	the rest of it   t = price of the kernels + layers layer_overhead
 //
 // Figures that the runs do not show stay.
@@ -80,8 +78,7 @@ func FitHost(p *hw.Profile, runs []HostRun, from string) (*hw.Engine, error) {
 	}
 	c := linear(hosts, one, of(func(b *hostBatch) float64 { return b.requests }),
 		of(func(b *hostBatch) float64 { return b.trips }),
-		of(func(b *hostBatch) float64 { return b.bytes }),
-		of(func(b *hostBatch) float64 { return b.blocks }))
+		of(func(b *hostBatch) float64 { return b.bytes }))
 	h, why := &e.Host, source{from}
 	h.Step = why.us(max(c[0], callBound.low), "the host phase of a step of live runs")
 	h.Request = perBlock(c[1], why, "the same, by requests")
@@ -90,7 +87,6 @@ func FitHost(p *hw.Profile, runs []HostRun, from string) (*hw.Engine, error) {
 		if h.LayerRate = (hw.Figure{}); c[3] > 0 {
 			h.LayerRate = why.gbps(1/c[3], "the same, by the bytes of lists")
 		}
-		h.LoadBlock = perBlock(c[4], why, "the same, by blocks that such layers load or fill")
 	}
 	e.LayerOverhead = overheads(e.LayerOverhead, over, why)
 	return e, nil
@@ -112,7 +108,6 @@ func (r *HostRun) batch(s *live.RecordedStep) (b hostBatch) {
 		if l.Scored && r.Options.Offload && !r.Options.GPULookup {
 			b.trips++
 			b.bytes += hw.ListBytes(r.Model, float64(w.DecodeTokens))
-			b.blocks += float64(l.Moves.Loads + l.Moves.Joined + l.Moves.Saves)
 		}
 	}
 	return b

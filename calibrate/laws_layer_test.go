@@ -73,64 +73,15 @@ func (t *machine) sharedDecode(m *hw.Model, batch, tokens, shared float64) float
 	return t.denseDecode(m, batch, batch*tokens) - all/t.dense.rate + read
 }
 
-// sparseDecode is t = launch + (waves - 1) wave + g [splits > 1] merge + bytes/rate, with the
-// splits, 64 and a quarter of a list's blocks at most, for which waves (blocks of a CTA + 4)
-// is least (cuda/decode.cu).
+// sparseDecode is denseDecode of the selected tokens, with figures of its own.
 func (t *machine) sparseDecode(m *hw.Model, batch, tokens float64) float64 {
-	lists, group := batch*float64(m.KVHeads), float64(m.QHeads/m.KVHeads)
-	blocks := math.Ceil(tokens / batch / 32)
-	least, waves, merged := math.Inf(1), 0.0, 0.0
-	for splits := 1.0; splits == 1 || splits <= min(64, math.Ceil(blocks/4)); splits++ {
-		w := math.Ceil(lists * splits / fakeCTAs)
-		if cost := w * (math.Ceil(blocks/splits) + 4); cost < least {
-			least, waves, merged = cost, w, min(1, splits-1)
-		}
-	}
-	return t.sparse.launch + (waves-1)*t.sparse.wave + group*merged*t.sparse.merge +
-		tokens*kvToken(m)/t.sparse.rate
+	of := *t
+	of.dense = t.sparse
+	return of.denseDecode(m, batch, tokens)
 }
 
 // scores returns the time to rank the digests of all requests' blocks, two vectors a block and KV
-// head. A list of more than 128 blocks needs a search.
+// head.
 func (t *machine) scores(m *hw.Model, batch, blocks float64) float64 {
-	lists := batch * float64(m.KVHeads)
-	s := t.scoreLaunch + blocks*float64(m.KVHeads*2*2*m.HeadDim)/t.scoreRate
-	if blocks/batch > 128 {
-		s += t.search
-	}
-	if 2*lists > fakeCTAs {
-		s += math.Sqrt(2*lists/fakeCTAs) * t.crowded
-	}
-	return s
-}
-
-// psaPoint has equal lists, in one launch or a launch a round, or lists that end in turn.
-func (t *machine) psaPoint(p Point, m *hw.Model) float64 {
-	batch, micro := float64(p.At("batch")), float64(p.At("micro_blocks"))
-	lists := batch * float64(m.KVHeads)
-	var rounds []float64 // bytes
-	if p.Probe == probePSAUneven {
-		for _, n := range reach(p, m) {
-			rounds = append(rounds, float64(n)*micro*32*kvToken(m)/float64(m.KVHeads))
-		}
-		return t.progressive(lists, rounds, 1)
-	}
-	n := math.Ceil(float64(p.At("budget_tokens")) / 32 / micro)
-	for range int(n) {
-		rounds = append(rounds, batch*float64(p.At("budget_tokens"))*kvToken(m)/n)
-	}
-	if p.Probe == probePSALaunches {
-		return t.progressive(lists, rounds, n)
-	}
-	return t.progressive(lists, rounds, 1)
-}
-
-// progressive is t = launch + (launches - 1) relaunch + sum over
-// rounds of max(round, bytes/rate); of fewer lists than SMs, rounds are proportionally shorter.
-func (t *machine) progressive(lists float64, rounds []float64, launches float64) float64 {
-	s := t.psa.launch + (launches-1)*t.psa.relaunch
-	for _, bytes := range rounds {
-		s += max(t.psa.round*min(1, lists/fakeSMs), bytes/t.psa.rate)
-	}
-	return s
+	return t.scoreLaunch + blocks*float64(m.KVHeads*2*2*m.HeadDim)/t.scoreRate
 }

@@ -1,46 +1,36 @@
 package calibrate
 
-import (
-	"math"
+import "github.com/sparseserve/sparseserve/hw"
 
-	"github.com/sparseserve/sparseserve/hw"
-)
-
-// sparseAttention counts, query by query of whole tiles of 128, the keys in blocks and the
-// columns: t = launch + waves of tiles, each its own time and that of its FLOPs, 4 d a pair.
+// sparseAttention counts, query by query, the keys in blocks and the columns: t = launch + FLOPs /
+// a share of dense attention's rate, 4 d a pair.
 func (t *machine) sparseAttention(p Point, m *hw.Model) float64 {
 	prefix := p.At("prefix_tokens")
-	kept, most := int64(0), int64(0) // keys in blocks, columns
-	if p.Probe == probeAShape {
-		kept = p.At("sink_tokens") + p.At("window_tokens")
-	} else {
-		kept, most = 64*p.At("blocks"), p.At("columns")
+	kept, most := 64*p.At("blocks"), p.At("columns")
+	if p.At("sink_tokens") > 0 {
+		kept, most = p.At("sink_tokens")+p.At("window_tokens"), 0
 	}
-	tiles := (p.At("query_tokens") + 127) / 128
 	var blocks, columns float64 // pairs of a head
-	for i := range tiles * 128 {
+	for i := range p.At("query_tokens") {
 		row := prefix + i + 1
 		in := min(row, kept)
 		blocks += float64(in)
 		columns += float64(min(row-in, most))
 	}
-	ctas, each := float64(tiles)*float64(m.QHeads), float64(4*m.HeadDim*m.QHeads)
 	l := &t.sparsePrefill
-	busy := ctas*l.tile + each*(blocks/l.blocks+columns/l.columns)
-	return t.sparsePrefill.launch + busy*math.Ceil(ctas/fakeSMs)*fakeSMs/ctas
+	each := float64(4*m.HeadDim*m.QHeads) / t.rateOf(float64(p.At("query_tokens")))
+	return l.launch + each*(blocks/l.blocks+columns/l.columns)
 }
 
-// sparseIndex is t = launch + Q and K read / scan + 4 bytes of each choice / choice + steps.
+// sparseIndex is t = launch + bytes / rate: K once a head and the scores of the last 64 queries, or
+// Q and K and the causal scores of blocks.
 func (t *machine) sparseIndex(p Point, m *hw.Model) float64 {
 	q, all := float64(p.At("query_tokens")), float64(p.At("query_tokens")+p.At("prefix_tokens"))
-	heads, row, tiles := float64(m.QHeads), 2*float64(m.HeadDim), math.Ceil(q/128)
+	heads, row := float64(m.QHeads), 2*float64(m.HeadDim)
 	l := &t.sparsePrefill
-	if p.Probe == probeLineIndex { // K once a head; rows walk through slash lines, a third a tile
-		lines, walked := float64(p.At("vertical_lines")), float64(p.At("slash_lines"))
-		return l.lineLaunch + walked*l.lineStep +
-			heads*(all*row/l.lineScan+tiles*4*(lines+walked/5.5)/l.lineChoice)
+	if p.At("vertical_lines") > 0 {
+		return l.lineLaunch + heads*all*(row+4*min(q, 64))/l.lineRate
 	}
-	ranked := math.Ceil(max(0, all-max(all-q, float64(64*p.At("blocks")))) / 128)
-	scores, pooled := (q*(all-q)+q*q/2)/64/64, heads*q+float64(m.KVHeads)*all
-	return l.blockLaunch + pooled*row/l.blockScan + heads*4*scores/l.blockChoice + ranked*l.blockStep
+	scores := (q*(all-q) + q*q/2) / 64 / 64
+	return l.blockLaunch + heads*((q+all)*row+4*scores)/l.blockRate
 }

@@ -11,10 +11,9 @@ import (
 type link struct{}
 
 const (
-	probeH2D          = "link.h2d"
-	probeD2H          = "link.d2h"
-	probeDuplexCopy   = "link.duplex_copy"
-	probeDuplexKernel = "link.duplex_kernel"
+	probeH2D    = "link.h2d"
+	probeD2H    = "link.d2h"
+	probeDuplex = "link.duplex"
 )
 
 func (link) probes() []Probe {
@@ -24,14 +23,10 @@ func (link) probes() []Probe {
 			Axes: axes, needed: true},
 		{Name: probeD2H, setup: (*gpuRun).setupCopy, Means: "one large copy to pinned memory; " + wall,
 			Axes: axes, needed: true},
-		{Name: probeDuplexCopy, setup: (*gpuRun).setupCopy,
-			Means: "copies both ways at once: bytes of both directions over the sum " +
-				"of their rates",
-			Axes: axes, needed: true},
-		{Name: probeDuplexKernel, setup: (*gpuRun).setupDuplexKernel,
-			Means: "FlashH2D and the GPU scatter kernel at once: bytes of both directions over the sum of " +
-				"their rates",
-			Axes: axes, needed: true},
+		{Name: probeDuplex, setup: (*gpuRun).setupDuplex,
+			Means: "copies both ways at once, or FlashH2D and the GPU scatter kernel: bytes of both " +
+				"directions over the sum of their rates",
+			Axes: []string{"copied_bytes", "kernel_bytes"}, needed: true},
 	}
 }
 
@@ -40,7 +35,7 @@ func (link) points(p *planner) {
 		p.add(stageLink, point(probeH2D, "", n*mib), point(probeD2H, "", n*mib))
 	}
 	for _, n := range pick(p, []int64{64, 128, 256}, []int64{64}) {
-		p.add(stageLink, point(probeDuplexCopy, "", n*mib), point(probeDuplexKernel, "", n*mib))
+		p.add(stageLink, point(probeDuplex, "", n*mib, 0), point(probeDuplex, "", 0, n*mib))
 	}
 }
 
@@ -55,10 +50,10 @@ func (link) fit(s *Samples, p *hw.Profile, from source) []model {
 		price       func(p *hw.Profile, at observation) float64
 	}{
 		{"link.h2d", probeH2D, &p.Link.H2D, func(p *hw.Profile, at observation) float64 {
-			return priceLoad(p, hw.LoadMemcpy, 1, at.At("bytes"), basePool)
+			return bytes(at) / loadLink(p)
 		}},
 		{"link.d2h", probeD2H, &p.Link.D2H, func(p *hw.Profile, at observation) float64 {
-			return priceSave(p, hw.SaveMemcpy, 1, at.At("bytes"), basePool, 0)
+			return bytes(at) / saveLink(p)
 		}},
 	} {
 		fit, held := s.of(way.probe).split(together, 3, nil)
@@ -68,37 +63,37 @@ func (link) fit(s *Samples, p *hw.Profile, from source) []model {
 			draw: picture{x: bytes, xLabel: "bytes", rate: bytes}})
 	}
 	for _, way := range []struct {
-		probe, what string
-		figure      *hw.Figure
+		axis, what string
+		figure     *hw.Figure
 	}{
-		{probeDuplexCopy, "copy engines both ways at once", &p.Link.DuplexCopy},
-		{probeDuplexKernel, "kernels both ways at once", &p.Link.DuplexKernel},
+		{"copied_bytes", "copy engines both ways at once", &p.Link.DuplexCopy},
+		{"kernel_bytes", "kernels both ways at once", &p.Link.DuplexKernel},
 	} {
-		c := linear(s.of(way.probe), func(at observation) float64 { return 2 * bytes(at) })
+		of := s.of(probeDuplex).where(func(at observation) bool { return at.At(way.axis) > 0 })
+		c := linear(of, func(at observation) float64 { return 2 * float64(at.At(way.axis)) })
 		*way.figure = from.gbps(1/c[0], way.what)
 	}
 	return models
 }
 
-// setupCopy prepares single large copies over the link, in both directions.
+// setupCopy prepares single large copies over the link, in one direction.
 func (g *gpuRun) setupCopy(p Point) *setup {
-	n := p.At("bytes")
-	dst, dstBytes := g.host(gib)
-	down := &cuda.MemcpyArgs{Dst: dst, Src: g.random(n / 2), Bytes: n}
-	t := &setup{bench: cuda.Bench{Clock: cuda.WallClock}, settle: g.settling(p)}
-	downCopied := func() { g.copied(down, down.Src, dstBytes[:n]) }
+	up, down := g.copies(p.At("bytes"))
+	c := up
 	if p.Probe == probeD2H {
-		t.bench.Calls, t.verify = []cuda.Operation{down}, downCopied
-		return t
+		c = down
 	}
-	up := &cuda.MemcpyArgs{Dst: g.poisoned(n), Src: dst + gib/2, Bytes: n}
-	t.bench.Calls = []cuda.Operation{up}
-	t.verify = func() { g.copied(up, up.Dst, dstBytes[gib/2:gib/2+n]) }
-	if p.Probe == probeDuplexCopy {
-		t.overlap, t.each = []cuda.Operation{down}, bothWays
-		t.verify = both(t.verify, downCopied)
-	}
-	return t
+	return &setup{bench: cuda.Bench{Clock: cuda.WallClock, Calls: c.calls}, verify: c.verify,
+		settle: g.settling(p)}
+}
+
+// copies prepares a large copy in each direction.
+func (g *gpuRun) copies(n int64) (up, down checked) {
+	host, bytes := g.host(gib)
+	d2h := &cuda.MemcpyArgs{Dst: host, Src: g.random(n / 2), Bytes: n}
+	h2d := &cuda.MemcpyArgs{Dst: g.poisoned(n), Src: host + gib/2, Bytes: n}
+	return checked{[]cuda.Operation{h2d}, func() { g.copied(h2d, h2d.Dst, bytes[gib/2:gib/2+n]) }},
+		checked{[]cuda.Operation{d2h}, func() { g.copied(d2h, d2h.Src, bytes[:n]) }}
 }
 
 // bothWays converts the times of equal bytes in each direction into the time of both at the sum of
@@ -112,12 +107,17 @@ func (g *gpuRun) copied(args *cuda.MemcpyArgs, device cuda.Ptr, host []byte) {
 	g.sameBytes(device, host, "copy over the link")
 }
 
-// setupDuplexKernel prepares FlashH2D overlapped with the GPU scatter kernel.
-func (g *gpuRun) setupDuplexKernel(p Point) *setup {
+// setupDuplex prepares copies in both directions, or FlashH2D overlapped with the GPU scatter
+// kernel.
+func (g *gpuRun) setupDuplex(p Point) *setup {
 	const block, pool = 16 * kib, basePool * mib
-	n := p.At("bytes")
-	load := g.load(probeLoadFlash, g.poisoned(n/block*block), n/block*block, n/block, block, pool)
-	save := g.saveAnywhere(probeSaveGPU, n/block, block, pool, 0)
+	load, save := checked{}, checked{}
+	if n := p.At("kernel_bytes"); n > 0 {
+		load = g.load(probeLoadFlash, g.poisoned(n/block*block), n/block*block, n/block, block, pool)
+		save = g.saveAnywhere(probeSaveGPU, n/block, block, pool, 0)
+	} else {
+		load, save = g.copies(p.At("copied_bytes"))
+	}
 	return &setup{
 		bench: cuda.Bench{Calls: load.calls, Clock: cuda.WallClock}, overlap: save.calls,
 		each: bothWays, verify: both(load.verify, save.verify),

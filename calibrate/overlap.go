@@ -1,7 +1,6 @@
 package calibrate
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/sparseserve/sparseserve/cuda"
@@ -9,100 +8,71 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// overlap measures how much transfers by kernels and prefill slow each other down, and by how much
-// a layer takes longer while its prefix loads.
+// overlap measures how much transfers by kernels slow prefill down.
 type overlap struct{}
 
-const (
-	probeChunkAlone   = "overlap.prefill_alone"
-	probeChunkLoading = "overlap.prefill_loading"
-	probeChunkSaving  = "overlap.prefill_saving"
-	probeLoadComputed = "overlap.load_prefilling"
-)
+const probeOverlap = "overlap.prefill"
 
 func (overlap) probes() []Probe {
-	axes := []string{"chunk_tokens", "prefix_tokens"}
-	return []Probe{
-		{Name: probeChunkAlone, setup: (*gpuRun).setupOverlapped, Axes: axes, shaped: true,
-			Means: "a layer that prefills a chunk, layer after layer without pause; " + wall},
-		{Name: probeChunkLoading, setup: (*gpuRun).setupOverlapped, Axes: axes, shaped: true,
-			Means: "the same while FlashH2D loads on two SMs"},
-		{Name: probeChunkSaving, setup: (*gpuRun).setupOverlapped, Axes: axes, shaped: true,
-			Means: "the same while the GPU scatter kernel saves as many blocks again and again"},
-		{Name: probeLoadComputed, setup: (*gpuRun).setupOverlapped, Axes: axes, shaped: true,
-			Means: fmt.Sprintf("such a load of %d blocks of %d KiB while layers that prefill a chunk are "+
-				"computed; submit until it is done", overlappedBlocks, overlappedBytes/kib)},
-	}
+	return []Probe{{Name: probeOverlap, setup: (*gpuRun).setupOverlapped, shaped: true,
+		Axes: []string{"chunk_tokens", "prefix_tokens", "loaded_blocks", "saved_blocks"},
+		Means: "a layer that prefills a chunk, layer after layer without pause, while FlashH2D loads, " +
+			"or the GPU scatter kernel saves, so many blocks of 16 KiB again and again; " + wall}}
 }
 
-// The transfers that run beside prefill.
+// The blocks that move beside prefill.
 const (
 	overlappedBlocks = 32768
 	overlappedBytes  = 16 * kib
 )
 
 func (overlap) points(p *planner) {
-	for i, shape := range shapes {
+	for _, shape := range shapes {
 		for _, chunk := range pick(p, []int64{512, 2048}, []int64{512}) {
-			for _, probe := range []string{probeChunkAlone, probeChunkLoading, probeChunkSaving} {
-				p.add(stagePrefill, point(probe, shape, chunk, 6144))
+			for _, moves := range [][2]int64{{}, {overlappedBlocks, 0}, {0, overlappedBlocks}} {
+				p.add(stagePrefill, point(probeOverlap, shape, chunk, 6144, moves[0], moves[1]))
 			}
-		}
-		for _, chunk := range pick(p, []int64{128, 256}[:i+1], []int64{512}) {
-			p.add(stagePrefill, point(probeLoadComputed, shape, chunk, 6144))
 		}
 	}
 }
 
 // fit takes medians over shapes and chunks:
 //
-//	save: layer t = alone/(1 - share)    load: t = alone/(1 - share), layer t = alone + delay
+//	save: layer t = alone/(1 - share)    load: layer t = alone + delay
 func (overlap) fit(s *Samples, p *hw.Profile, from source) []model {
+	key := func(at observation) string { return at.Shape + " " + byAxis("chunk_tokens")(at) }
 	alone := map[string]float64{}
-	for _, at := range s.of(probeChunkAlone) {
-		alone[pointKey(at)] = at.seconds
+	var loading, saving []observation
+	for _, at := range s.of(probeOverlap) {
+		switch {
+		case at.At("loaded_blocks") > 0:
+			loading = append(loading, at)
+		case at.At("saved_blocks") > 0:
+			saving = append(saving, at)
+		default:
+			alone[key(at)] = at.seconds
+		}
 	}
-	beside := func(probe string, of func(t, alone float64) float64) (all []float64) {
-		for _, at := range s.of(probe) {
-			if before := alone[pointKey(at)]; before > 0 {
+	beside := func(points data, of func(t, alone float64) float64) (all []float64) {
+		for _, at := range points {
+			if before := alone[key(at)]; before > 0 {
 				all = append(all, of(at.seconds, before))
 			}
 		}
 		return all
 	}
-	lost := func(t, alone float64) float64 { return 1 - alone/t }
-	if saving := beside(probeChunkSaving, lost); len(saving) > 0 {
-		p.Save.Contention = from.figure(share(saving), "share",
+	if lost := beside(saving, func(t, alone float64) float64 { return 1 - alone/t }); len(lost) > 0 {
+		p.Save.Contention = from.figure(min(max(medianOf(lost).Value, 0.001), 0.99), "share",
 			"prefill of a layer beside the GPU scatter kernel, over the same alone")
 	}
-	p.Load.Contention, p.Load.LayerDelay = hw.Figure{}, hw.Figure{}
-	delays := beside(probeChunkLoading, func(t, alone float64) float64 { return t - alone })
-	price := priceLoad(p, hw.LoadFlash, overlappedBlocks, overlappedBytes, basePool)
-	loads := s.of(probeLoadComputed)
-	if len(delays) == 0 || len(loads) == 0 {
-		return nil
+	p.Load.LayerDelay = hw.Figure{}
+	delays := beside(loading, func(t, alone float64) float64 { return t - alone })
+	if len(delays) > 0 {
+		p.Load.LayerDelay = from.us(max(medianOf(delays).Value, 1e-9),
+			"prefill of a layer as served that loads a prefix with FlashH2D, over one that does not")
 	}
-	p.Load.LayerDelay = from.us(max(medianOf(delays).Value, 1e-9),
-		"prefill of a layer as served that loads a prefix with FlashH2D, over one that does not")
-	shortest := loads.values("chunk_tokens")[0]
-	first := func(at observation) bool { return at.At("chunk_tokens") == shortest }
-	fit := loads.where(first)
-	var shares []float64
-	for _, at := range fit {
-		shares = append(shares, lost(at.seconds, price))
-	}
-	p.Load.Contention = from.figure(share(shares), "share",
-		"FlashH2D on two SMs while layers prefill, over its price where nothing computes")
-	kept := 1 - p.Load.Contention.SI()
-	return []model{{name: "load.contention", fit: fit,
-		held:  loads.where(func(at observation) bool { return !first(at) }),
-		price: func(*hw.Profile, observation) float64 { return price / kept },
-		draw: picture{x: func(at observation) float64 { return float64(at.At("chunk_tokens")) },
-			xLabel: "tokens of the chunk"}}}
+	return nil
 }
-
-// share returns the median of shares, within the bounds of a figure.
-func share(all []float64) float64 { return min(max(medianOf(all).Value, 0.001), 0.99) }
 
 // chunkLayer prepares the linears and the attention of one chunk in one layer.
 func (g *gpuRun) chunkLayer(m *hw.Model, tokens, prefix int64) checked {
@@ -122,23 +92,19 @@ func (g *gpuRun) chunkLayers(m *hw.Model, tokens, prefix int64, layers int) *set
 // setupOverlapped prepares the layers of a chunk, and the transfer that runs beside them.
 func (g *gpuRun) setupOverlapped(p Point) *setup {
 	t := g.chunkLayers(g.model(p.Shape), p.At("chunk_tokens"), p.At("prefix_tokens"), 16)
-	if p.Probe == probeChunkAlone {
-		return t
-	}
-	const slotBytes = overlappedBlocks * overlappedBytes
 	var c checked
-	if p.Probe == probeChunkSaving {
-		c = g.saveAnywhere(probeSaveGPU, overlappedBlocks, overlappedBytes, basePool*mib, 0)
-	} else {
-		c = g.load(probeLoadFlash, g.poisoned(slotBytes), slotBytes, overlappedBlocks, overlappedBytes,
-			basePool*mib)
+	switch loads, saves := p.At("loaded_blocks"), p.At("saved_blocks"); {
+	case loads > 0:
+		bytes := loads * overlappedBytes
+		c = g.load(probeLoadFlash, g.poisoned(bytes), bytes, loads, overlappedBytes, basePool*mib)
 		for _, op := range c.calls {
 			op.(*cuda.FlashH2DArgs).CTAs = live.AheadCTAs
 		}
+	case saves > 0:
+		c = g.saveAnywhere(probeSaveGPU, saves, overlappedBytes, basePool*mib, 0)
+	default:
+		return t
 	}
 	t.overlap, t.verify = c.calls, both(t.verify, c.verify)
-	if p.Probe == probeLoadComputed {
-		t.each = func(_, overlap float64) float64 { return overlap }
-	}
 	return t
 }

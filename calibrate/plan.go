@@ -54,7 +54,6 @@ const (
 	stageFlashD2H
 	stageSaveOverlap
 	stageLoad // by pools, which only grow
-	stageBlockClose
 )
 
 // rank is the place of a point within its stage.

@@ -16,10 +16,9 @@ var update = flag.Bool("update", false,
 
 // TestRefitH200 fits the committed samples anew and finds the committed profiles: every figure
 // within 0.5 %, as rounding differs between CPU architectures, and all words. The card comes from
-// the first samples. The second samples have another prefill kernel, so they make other kernels and
-// another engine.
+// the first samples. The second samples have another prefill kernel, so they make other kernels.
 func TestRefitH200(t *testing.T) {
-	const first = "sparseserve-live-mma"
+	const first = "vllm-0.5"
 	folder := filepath.Join("..", "hw")
 	of := func(file string) *hw.Profile {
 		c, err := Refit(filepath.Join(folder, "kernels", file), "")
@@ -39,8 +38,8 @@ func TestRefitH200(t *testing.T) {
 	// The samples have no figures of hosts, nor of saves beside prefill.
 	mma.EngineCosts, mma.Save.Contention = built(first).EngineCosts, built(first).Save.Contention
 	if *update {
-		for _, err := range []error{mma.WriteBuiltIn(folder, "h200", "hopper-mma", first),
-			hopper.WriteBuiltIn(folder, "", "hopper", liveEngine)} {
+		for _, err := range []error{mma.WriteBuiltIn(folder, "h200", "hopper-mma"),
+			hopper.WriteBuiltIn(folder, "", "hopper")} {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,7 +11,7 @@ import (
 )
 
 // linear fits seconds = sum_j p_j x_j with p >= 0 by least squares of relative errors. It solves
-// every subset of the at most five parameters and keeps the best nonnegative solution. The result
+// every subset of the few parameters and keeps the best nonnegative solution. The result
 // is exact and the same on every machine.
 func linear(d data, terms ...func(observation) float64) []float64 {
 	best, least := make([]float64, len(terms)), math.Inf(1)
@@ -122,16 +122,6 @@ func fitBytes(d data, bytes func(observation) float64, hbm float64) (c []float64
 	return refine(d, []float64{math.Max(start[0], 1e-6), 1 / math.Max(start[1], 1/hbm)},
 		[]bound{callBound, {rateBound.low, hbm}},
 		func(c []float64, at observation) float64 { return c[0] + bytes(at)/c[1] })
-}
-
-// logErrors returns the sum of squared log errors of a model, which refine minimises.
-func logErrors(d data, model func(at observation) float64) float64 {
-	sum := 0.0
-	for _, at := range d {
-		e := math.Log(model(at) / at.seconds)
-		sum += e * e
-	}
-	return sum
 }
 
 // rising makes values nondecreasing with the least weighted change in log

@@ -21,6 +21,8 @@ func transfers(f func(n, b float64) float64) data {
 	return d
 }
 
+func blocks(at observation) float64 { return float64(at.At("blocks")) }
+
 // Both solvers find the parameters of exact times, zeros included.
 func TestSolversRecoverParameters(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -8,9 +8,12 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
-// setupLineIndex prepares the kernels that find vertical and slash lines. The last one merges drawn
-// lines: slash lines in runs, as in prompts.
-func (g *gpuRun) setupLineIndex(p Point) *setup {
+// setupSparseIndex prepares the kernels that find vertical and slash lines, or blocks. The last one
+// merges drawn lines: slash lines in runs, as in prompts.
+func (g *gpuRun) setupSparseIndex(p Point) *setup {
+	if p.At("vertical_lines") == 0 {
+		return g.blockIndex(p)
+	}
 	prompt, n := g.prompt(p), p.At("query_tokens")+p.At("prefix_tokens")
 	heads, vertical, slash := int64(prompt.HeadsQ), p.At("vertical_lines"), p.At("slash_lines")
 	e := &cuda.MIEstimateArgs{Prefill: prompt, Stride: n, Vertical: g.poisoned(4 * heads * n),
@@ -108,8 +111,8 @@ func (g *gpuRun) checkLines(a *cuda.MILinesArgs, drawn [2][]int32, head int64) {
 	}
 }
 
-// setupBlockIndex prepares the pooling of Q and K and the selection of blocks.
-func (g *gpuRun) setupBlockIndex(p Point) *setup {
+// blockIndex prepares the pooling of Q and K and the selection of blocks.
+func (g *gpuRun) blockIndex(p Point) *setup {
 	prompt, query, top := g.prompt(p), p.At("query_tokens"), p.At("blocks")
 	heads, kv, n := int64(prompt.HeadsQ), int64(prompt.HeadsKV), query+p.At("prefix_tokens")
 	rows, blocks := (query+miBlock-1)/miBlock, (n+miBlock-1)/miBlock

@@ -34,7 +34,11 @@ func (g *gpuRun) prompt(p Point) cuda.PrefillArgs {
 	}
 }
 
-func (g *gpuRun) setupAShape(p Point) *setup {
+// setupSparseAttention prepares attention to the first and newest keys, or to lists.
+func (g *gpuRun) setupSparseAttention(p Point) *setup {
+	if p.At("sink_tokens") == 0 {
+		return g.lists(p)
+	}
 	a := &cuda.MIAttendArgs{Prefill: g.prompt(p), Sink: int32(p.At("sink_tokens")),
 		Window: int32(p.At("window_tokens"))}
 	seen := func(token int64) (keys []int64) {
@@ -77,31 +81,9 @@ func (g *gpuRun) checkRow(a *cuda.PrefillArgs, keys []int64, head, token int64) 
 		"head %d, token %d", head, token)
 }
 
-// setupGather prepares the copy of a prompt's keys and values from their blocks.
-func (g *gpuRun) setupGather(p Point) *setup {
-	m, tokens, block := g.model(p.Shape), p.At("tokens"), p.At("block_tokens")
-	d, hk, blocks := int64(m.HeadDim), int64(m.KVHeads), (tokens+block-1)/block
-	slots := g.permuted(blocks * hk)
-	a := &cuda.MIGatherArgs{Pool: g.random(int64(len(slots)) * 2 * block * d),
-		Table: upload(g, slots), K: g.poisoned(2 * tokens * hk * d), V: g.poisoned(2 * tokens * hk * d),
-		HeadStride: tokens * d, TableStride: int32(blocks), Tokens: int32(tokens), Heads: int32(hk),
-		BlockTokens: int32(block)}
-	return &setup{bench: cuda.Bench{Calls: []cuda.Operation{a}}, settle: g.settling(p),
-		verify: func() {
-			g.launch(a)
-			for _, token := range []int64{tokens - 1, g.r.Int64N(tokens)} {
-				head := g.r.Int64N(hk)
-				from := a.Pool + cuda.Ptr(2*d*(int64(slots[head*blocks+token/block])*2*block+token%block))
-				to := cuda.Ptr(2 * (head*a.HeadStride + token*d))
-				g.near(a.K+to, g.floats(from, d), "K of head %d, token %d", head, token)
-				g.near(a.V+to, g.floats(from+cuda.Ptr(2*block*d), d), "V of head %d, token %d", head, token)
-			}
-		}}
-}
-
-// setupLists prepares lists with the point's numbers of blocks and columns for every row, the same
+// lists prepares lists with the point's numbers of blocks and columns for every row, the same
 // for all heads.
-func (g *gpuRun) setupLists(p Point) *setup {
+func (g *gpuRun) lists(p Point) *setup {
 	a := &cuda.MIAttendArgs{Prefill: g.prompt(p), BlockStride: int32(2 * p.At("blocks")),
 		ColumnStride: int32(p.At("columns"))}
 	lists := make([]tileList, (int64(a.Prefill.QTokens)+miTile-1)/miTile)

@@ -52,7 +52,7 @@ func (swapIn) fit(s *Samples, p *hw.Profile, from source) []model {
 	if len(all) == 0 || ctas == 0 {
 		return nil
 	}
-	link := math.Min(p.Link.H2D.SI(), p.Link.Nominal.SI())
+	link := loadLink(p)
 	fit, held := all.split(byAxis("requests"), 2, nil)
 	walks := func(at observation) float64 {
 		return math.Ceil(float64(at.At("requests"))/ctas) * float64(at.At("slots")) / 1024

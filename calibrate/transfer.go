@@ -8,7 +8,132 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// Sizes and laws that the transfer engines share.
+// mover is an engine that moves blocks between HBM and a pinned pool of the host.
+type mover struct {
+	probe, engine string
+	means         string
+	setup         func(*gpuRun, Point) *setup
+	stage         stage
+	pools         bool // the pool is read in place, so its size matters
+	again         func(Point) bool
+	price         func(p *hw.Profile, engine string, at observation) float64
+	// law fits the engine's figures, with a link of the given rate
+	law func(fit data, p *hw.Profile, from source)
+}
+
+const (
+	probeLoadMemcpy = "load.memcpy"
+	probeLoadFlash  = "load.flash"
+	probeSaveMemcpy = "save.memcpy"
+	probeSaveGPU    = "save.gpu"
+)
+
+// movers are the engines whose transfers follow one law. FlashD2H, whose CPU threads scatter, is in
+// flash_d2h.go.
+var movers = []mover{
+	{probe: probeLoadMemcpy, engine: hw.LoadMemcpy, means: "one memcpy a block, from blocks " +
+		"anywhere in a pinned pool; " + wall, setup: (*gpuRun).setupLoad, stage: stageLoad,
+		again: always, price: priceLoad, law: func(fit data, p *hw.Profile, from source) {
+			p.Load.MemcpyCall = fitCalls(fit, loadLink(p), from)
+		}},
+	{probe: probeLoadFlash, engine: hw.LoadFlash, means: "FlashH2D, one gather kernel; " + wall,
+		setup: (*gpuRun).setupLoad, stage: stageLoad, pools: true, price: priceLoad,
+		law: fitGatherKernel},
+	{probe: probeSaveMemcpy, engine: hw.SaveMemcpy, means: "one memcpy a block, to blocks anywhere " +
+		"in a pinned pool; " + wall, setup: (*gpuRun).setupSave, stage: stageSaveMemcpy,
+		again: always, price: priceSave, law: func(fit data, p *hw.Profile, from source) {
+			p.Save.MemcpyCall = fitCalls(fit, saveLink(p), from)
+		}},
+	{probe: probeSaveGPU, engine: hw.SaveGPU, means: "one scatter kernel, to blocks anywhere in a " +
+		"pinned pool; " + wall, setup: (*gpuRun).setupSave, stage: stageGPUScatter,
+		price: priceSave, law: func(fit data, p *hw.Profile, from source) {
+			k := fitKernel(fit, saveLink(p))
+			p.Save.GPULaunch = from.us(k.launch, "one scatter kernel: submit and wait")
+			p.Save.GPUFloor = from.us(k.floor, "one scatter kernel of few blocks")
+			p.Save.GPURate = from.gbps(k.rate,
+				"one scatter kernel, blocks anywhere in a pinned pool of 1 GiB")
+		}},
+}
+
+// moving is the cost of all movers.
+type moving struct{}
+
+func (moving) probes() (all []Probe) {
+	for _, m := range movers {
+		all = append(all, Probe{Name: m.probe, Means: m.means, setup: m.setup, again: m.again,
+			Axes: []string{"block_bytes", "blocks", "pool_mib"}, needed: true})
+	}
+	return all
+}
+
+// points vary block size and count at the base pool, and other pools for large transfers.
+func (moving) points(p *planner) {
+	for _, m := range movers {
+		for i, pool := range p.pools() {
+			at := func(block, n int64) {
+				p.addAt(m.stage, rank{i}, point(m.probe, "", block, n, pool))
+			}
+			switch {
+			case pool == basePool:
+				p.eachTransfer(at)
+			case m.pools:
+				for _, block := range pick(p, []int64{4 * kib, 16 * kib, 64 * kib}, []int64{16 * kib}) {
+					for _, n := range p.transferBlocks() {
+						if n >= 1024 && n*block <= min(p.mostMoved(), pool*mib) {
+							at(block, n)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// fit needs the link's rates.
+func (moving) fit(s *Samples, p *hw.Profile, from source) (models []model) {
+	for _, m := range movers {
+		all, group, fewest := s.of(m.probe), byAxis("block_bytes"), 2
+		if m.pools {
+			fewest = 1
+			group = func(at observation) string {
+				return byAxis("pool_mib")(at) + " " + byAxis("block_bytes")(at)
+			}
+		} else {
+			all = inPool(all, basePool)
+		}
+		fit, held := all.split(group, fewest, nil)
+		m.law(fit, p, from)
+		models = append(models, model{name: m.probe, fit: fit, held: held,
+			draw:  picture{x: moved, xLabel: "bytes moved", rate: moved},
+			price: func(p *hw.Profile, at observation) float64 { return m.price(p, m.engine, at) }})
+	}
+	return models
+}
+
+// fitGatherKernel fits the gather kernel in the base pool, and its rate in each other one.
+func fitGatherKernel(fit data, p *hw.Profile, from source) {
+	link := loadLink(p)
+	k := fitKernel(inPool(fit, basePool), link)
+	p.Load.FlashLaunch = from.us(k.launch, "one gather kernel: submit and wait")
+	p.Load.FlashFloor = from.us(k.floor, "one gather kernel of few blocks")
+	p.Load.Flash = nil
+	for _, pool := range fit.values("pool_mib") {
+		rate := k.rate
+		if pool != basePool {
+			rate = refine(inPool(fit, pool), []float64{k.rate}, []bound{{rateBound.low, link * 1.2}},
+				func(r []float64, at observation) float64 {
+					return kernelFit{k.floor, k.launch, r[0]}.seconds(at, link)
+				})[0]
+		}
+		p.Load.Flash = append(p.Load.Flash,
+			hw.PoolRow{PoolGiB: float64(pool) / 1024,
+				Figure: from.gbps(rate, "gather kernel, blocks anywhere in a pinned pool of this size")})
+	}
+}
+
+func loadLink(p *hw.Profile) float64 { return math.Min(p.Link.H2D.SI(), p.Link.Nominal.SI()) }
+
+func saveLink(p *hw.Profile) float64 { return math.Min(p.Link.D2H.SI(), p.Link.Nominal.SI()) }
 
 // eachTransfer calls f for block sizes and counts at the base pool.
 func (p *planner) eachTransfer(f func(block, n int64)) {
@@ -41,27 +166,14 @@ func (p *planner) pools() []int64 {
 	return slices.DeleteFunc(pools, func(m int64) bool { return m > p.limits.PoolGiB*1024 })
 }
 
-func blocks(at observation) float64 { return float64(at.At("blocks")) }
-
 func moved(at observation) float64 { return float64(at.At("blocks") * at.At("block_bytes")) }
 
-func fitCalls(d data, link float64) callsFit {
-	fit := func(p []float64) callsFit { return callsFit{base: p[0], call: p[1]} }
-	return fit(refine(d, []float64{5e-6, 2e-6}, []bound{callBound, blockBound},
-		func(p []float64, at observation) float64 { return fit(p).seconds(at, link) }))
-}
-
-// callsFit is t = base + n call + B/link, B = n b bytes, for transfers with one call per block.
-type callsFit struct{ base, call float64 }
-
-func (f callsFit) seconds(at observation, link float64) float64 {
-	return f.base + blocks(at)*f.call + moved(at)/link
-}
-
-// figures writes the fit into a profile.
-func (f callsFit) figures(from source, base, call *hw.Figure) {
-	*base = from.us(f.base, "submit and wait, once a batch of copies")
-	*call = from.us(f.call, "a copy of its own for each block")
+// fitCalls fits t = n call + B/link, for transfers with one call per block.
+func fitCalls(d data, link float64, from source) hw.Figure {
+	call := refine(d, []float64{2e-6}, []bound{blockBound}, func(c []float64, at observation) float64 {
+		return float64(at.At("blocks"))*c[0] + moved(at)/link
+	})
+	return from.us(call[0], "a copy of its own for each block")
 }
 
 // kernelFit is t = max(floor, launch + bytes/rate, bytes/link).
@@ -88,33 +200,21 @@ func inPool(d data, pool int64) data {
 	return d.where(func(at observation) bool { return at.At("pool_mib") == pool })
 }
 
-// priceLoad and priceSave price transfers as the modelled device does. Points of saves without
+// priceLoad and priceSave price a point as the modelled device does. Points of saves without
 // threads use the profile's number of threads.
-func priceLoad(p *hw.Profile, engine string, blocks, blockBytes, poolMiB int64) float64 {
-	t, err := p.LoadSeconds(engine, blocks, blockBytes, poolMiB*mib)
+func priceLoad(p *hw.Profile, engine string, at observation) float64 {
+	t, err := p.LoadSeconds(engine, at.At("blocks"), at.At("block_bytes"), at.At("pool_mib")*mib)
 	must(err)
 	return t
 }
 
-func priceSave(p *hw.Profile, engine string, blocks, blockBytes, poolMiB, threads int64) float64 {
-	t, err := p.SaveSeconds(engine, blocks, blockBytes, poolMiB*mib, int(threads))
+func priceSave(p *hw.Profile, engine string, at observation) float64 {
+	threads := 0
+	if at.Probe == probeSaveFlash {
+		threads = int(at.At("threads"))
+	}
+	t, err := p.SaveSeconds(engine, at.At("blocks"), at.At("block_bytes"), at.At("pool_mib")*mib,
+		threads)
 	must(err)
 	return t
 }
-
-// loadModel and saveModel return fitted transfers of an engine, drawn as a rate over their bytes.
-func loadModel(name, engine string, fit, held data) model {
-	return model{name: name, fit: fit, held: held, draw: drawMoved,
-		price: func(p *hw.Profile, at observation) float64 {
-			return priceLoad(p, engine, at.At("blocks"), at.At("block_bytes"), at.At("pool_mib"))
-		}}
-}
-
-func saveModel(name, engine string, fit, held data) model {
-	return model{name: name, fit: fit, held: held, draw: drawMoved,
-		price: func(p *hw.Profile, at observation) float64 {
-			return priceSave(p, engine, at.At("blocks"), at.At("block_bytes"), at.At("pool_mib"), 0)
-		}}
-}
-
-var drawMoved = picture{x: moved, xLabel: "bytes moved", rate: moved}

@@ -14,52 +14,43 @@ type machine struct {
 	peak, hbm, nominal            float64
 	h2d, d2h, duplexCopy, duplexK float64
 
-	load, save         copyLaw
-	callMore           float64 // s a copy for each doubling of the pool
-	gather, scatter    kernelLaw
-	gatherFalls        float64 // bytes/s for each doubling of the pool
-	loading, loadDelay float64 // share of speed that a load loses to prefill; s that a layer loses
-	swap               swapLaw
-	contention         float64
-	flashCall, chunk   float64
-	thread             float64 // bytes/s that one thread scatters; n threads n^0.7 as much
+	load, save      float64 // s of a copy
+	gather, scatter kernelLaw
+	gatherFalls     float64 // bytes/s for each doubling of the pool
+	loadDelay       float64 // s that a layer loses to a load
+	swap            swapLaw
+	contention      float64
+	flashCall       float64
+	thread          float64 // bytes/s that one thread scatters; n threads n^0.7 as much
 
-	gemmLaunch, gemmRead, gemmCompute       float64
-	pointwiseLaunch, pointwiseRate          float64
-	prefillLaunch, prefillToken             float64 // s, and for each query token
-	prefillRate, prefillHalf                float64 // of long queries; tokens of half that rate
-	prefillCopy                             float64 // s, of rows of a block
-	tensorsLaunch, tensorsRate              float64 // of blocks copied to tensors: s, bytes/s
-	sparsePrefill                           sparseLaw
-	dense, sparse                           decodeLaw
-	l2                                      float64 // bytes/s of dense decode
-	scoreLaunch, scoreRate, search, crowded float64
-	psa                                     psaLaw
-	closeLaunch, closeRate                  float64
-	clock                                   clockLaw
+	gemmLaunch, gemmRead, gemmCompute float64
+	pointwiseLaunch, pointwiseRate    float64
+	prefillLaunch, prefillToken       float64 // s, and for each query token
+	prefillRate, prefillHalf          float64 // of long queries; tokens of half that rate
+	prefillCopy                       float64 // s, of rows of a block
+	sparsePrefill                     sparseLaw
+	dense, sparse                     decodeLaw
+	l2                                float64 // bytes/s of dense decode
+	scoreLaunch, scoreRate            float64
+	clock                             clockLaw
 
 	sync float64
 }
-
-// copyLaw prices one memcpy a block.
-type copyLaw struct{ base, call float64 }
 
 type kernelLaw struct{ floor, launch, rate float64 }
 
 // swapLaw prices the kernel of hot buffers; scan is the time of 1,024 slots.
 type swapLaw struct{ launch, scan, rate, request float64 }
 
-type decodeLaw struct{ launch, rate, merge, wave float64 }
+type decodeLaw struct{ launch, rate, merge float64 }
 
-// sparseLaw prices MInference's kernels: a tile of queries' own time on a full card, FLOP/s of
-// blocks and of columns; bytes/s of Q and K, and of the scores that rows choose from.
+// sparseLaw prices MInference's kernels: the shares of dense attention's rate of blocks and of
+// columns; bytes/s of the indices.
 type sparseLaw struct {
-	launch, tile, blocks, columns                  float64
-	lineLaunch, lineScan, lineChoice, lineStep     float64
-	blockLaunch, blockScan, blockChoice, blockStep float64
+	launch, blocks, columns float64
+	lineLaunch, lineRate    float64
+	blockLaunch, blockRate  float64
 }
-
-type psaLaw struct{ launch, relaunch, round, rate float64 }
 
 // clockLaw describes a card that holds its power limit: the clock of linears without pause, and the
 // time constant in s.
@@ -76,25 +67,21 @@ func truth(name string) *machine {
 	return &machine{
 		card: name, peak: peak, hbm: hbm, nominal: c.Link.Nominal.SI(),
 		h2d: link, d2h: link, duplexCopy: 1.7 * link, duplexK: 1.4 * link,
-		load: copyLaw{9e-6, 2.1e-6}, save: copyLaw{base: 8e-6, call: 2.4e-6},
-		callMore: 0.05e-6,
-		gather:   kernelLaw{18e-6, 11e-6, 0.9 * link}, gatherFalls: 0.02 * link,
-		loading: 0.2, loadDelay: 70e-6,
-		swap:    swapLaw{5e-6, 1.5e-6, 0.8 * link, 0.2 * link},
-		scatter: kernelLaw{16e-6, 10e-6, 0.85 * link}, contention: 0.4,
-		flashCall: 40e-6, chunk: 6 * mib, thread: 0.1 * link,
+		load: 2.1e-6, save: 2.4e-6,
+		gather: kernelLaw{18e-6, 11e-6, 0.9 * link}, gatherFalls: 0.02 * link,
+		loadDelay: 70e-6,
+		swap:      swapLaw{5e-6, 1.5e-6, 0.8 * link, 0.2 * link},
+		scatter:   kernelLaw{16e-6, 10e-6, 0.85 * link}, contention: 0.4,
+		flashCall: 40e-6, thread: 0.1 * link,
 		gemmLaunch: 12e-6, gemmRead: 0.85 * hbm, gemmCompute: 0.7 * peak,
 		pointwiseLaunch: 20e-6, pointwiseRate: 0.8 * hbm,
 		prefillLaunch: 10e-6, prefillToken: 1e-9, prefillRate: 0.65 * peak, prefillHalf: 300,
-		prefillCopy: 90e-9, tensorsLaunch: 2e-6, tensorsRate: 0.8 * hbm,
-		sparsePrefill: sparseLaw{6e-6, 70e-9, 0.6 * peak, 0.2 * peak,
-			60e-6, 500e9, 250e9, 20e-9, 30e-6, 0.8 * hbm, 350e9, 15e-9},
-		dense:       decodeLaw{9e-6, 0.88 * hbm, 100e-9, 0},
-		l2:          2.5 * hbm,
-		sparse:      decodeLaw{8e-6, 0.8 * hbm, 120e-9, 3e-6},
-		scoreLaunch: 10e-6, scoreRate: 0.6 * hbm, search: 4e-6, crowded: 3e-6,
-		psa:         psaLaw{9e-6, 1.5e-6, 3e-6, 0.8 * hbm},
-		closeLaunch: 4e-6, closeRate: 600e9,
+		prefillCopy:   90e-9,
+		sparsePrefill: sparseLaw{6e-6, 0.9, 0.3, 60e-6, 0.3 * hbm, 30e-6, 0.7 * hbm},
+		dense:         decodeLaw{9e-6, 0.88 * hbm, 100e-9},
+		l2:            2.5 * hbm,
+		sparse:        decodeLaw{8e-6, 0.8 * hbm, 120e-9},
+		scoreLaunch:   10e-6, scoreRate: 0.6 * hbm,
 		clock: clockLaw{0.85, 60e-3, [2][2]float64{{0.13, 0.16}, {0.15, 0.18}}},
 		sync:  10.3e-6,
 	}

@@ -23,24 +23,20 @@ func wanted(m *machine, p *hw.Profile) []wantedFigure {
 		{"link.duplex_copy", p.Link.DuplexCopy, m.duplexCopy, 0.01},
 		{"link.duplex_kernel", p.Link.DuplexKernel, m.duplexK, 0.01},
 		{"host.continue_latency", p.Host.ContinueLatency, m.sync, 0.01},
-		{"load.memcpy_base", p.Load.MemcpyBase, m.load.base, 0.1},
-		{"load.memcpy_call", p.Load.MemcpyCall, m.load.call, 0.03},
+		{"load.memcpy_call", p.Load.MemcpyCall, m.load, 0.03},
 		{"load.flash_floor", p.Load.FlashFloor, m.gather.floor, 0.1},
 		{"load.flash_launch", p.Load.FlashLaunch, m.gather.launch, 0.1},
-		{"load.contention", p.Load.Contention, m.loading, 0.05},
 		{"load.layer_delay", p.Load.LayerDelay, m.loadDelay, 0.1},
 		{"load.swap.launch", p.Load.Swap.Launch, m.swap.launch, 0.05},
 		{"load.swap.scan", p.Load.Swap.Scan, m.swap.scan, 0.05},
 		{"load.swap.rate", p.Load.Swap.Rate, m.swap.rate, 0.03},
 		{"load.swap.request_rate", p.Load.Swap.RequestRate, m.swap.request, 0.03},
-		{"save.memcpy_base", p.Save.MemcpyBase, m.save.base, 0.1},
-		{"save.memcpy_call", p.Save.MemcpyCall, m.save.call, 0.03},
+		{"save.memcpy_call", p.Save.MemcpyCall, m.save, 0.03},
 		{"save.gpu_floor", p.Save.GPUFloor, m.scatter.floor, 0.1},
 		{"save.gpu_launch", p.Save.GPULaunch, m.scatter.launch, 0.1},
 		{"save.gpu_rate", p.Save.GPURate, m.scatter.rate, 0.03},
 		{"save.contention", p.Save.Contention, m.contention, 0.05},
 		{"save.flash_call", p.Save.FlashCall, m.flashCall, 0.15},
-		{"save.flash_chunk", p.Save.FlashChunk, m.chunk, 0.6}, // its effect resembles that of the rates,
 		{"linear_launch", p.LinearLaunch, m.gemmLaunch, 0.3},
 		{"dense_decode.launch", p.DenseDecode.Launch, m.dense.launch, 0.1},
 		{"dense_decode.rate", p.DenseDecode.Rate, m.dense.rate, 0.02},
@@ -49,17 +45,8 @@ func wanted(m *machine, p *hw.Profile) []wantedFigure {
 		{"sparse_decode.launch", p.SparseDecode.Launch, m.sparse.launch, 0.1},
 		{"sparse_decode.rate", p.SparseDecode.Rate, m.sparse.rate, 0.02},
 		{"sparse_decode.merge", p.SparseDecode.Merge, m.sparse.merge, 0.4},
-		{"sparse_decode.wave", p.SparseDecode.Wave, m.sparse.wave, 0.15},
 		{"scoring.launch", p.Scoring.Launch, m.scoreLaunch, 0.05},
 		{"scoring.rate", p.Scoring.Rate, m.scoreRate, 0.05},
-		{"scoring.search", p.Scoring.Search, m.search, 0.05},
-		{"scoring.unclustered", p.Scoring.Unclustered, m.crowded, 0.1},
-		{"psa_decode.launch", p.PSADecode.Launch, m.psa.launch, 0.1},
-		{"psa_decode.relaunch", p.PSADecode.Relaunch, m.psa.relaunch, 0.05},
-		{"psa_decode.round", p.PSADecode.Round, m.psa.round, 0.05},
-		{"psa_decode.rate", p.PSADecode.Rate, m.psa.rate, 0.02},
-		{"block_close.launch", p.BlockClose.Launch, m.closeLaunch, 0.1},
-		{"block_close.rate", p.BlockClose.Rate, m.closeRate, 0.05},
 		{"clock.gemm_steady_ratio", p.Clock.GEMMSteadyRatio, m.clock.ratio, 0.03},
 		{"clock.settling", p.Clock.Settling, m.clock.settling, 0.2},
 	}
@@ -85,24 +72,19 @@ func wantedRows(m *machine, p *hw.Profile) (all []wantedFigure) {
 		}
 	}
 	add("paged_prefill.copy", 0, p.Paged.Copy, m.prefillCopy, 0.05)
-	add("paged_prefill.gather_launch", 0, p.Paged.GatherLaunch, m.tensorsLaunch, 0.1)
-	add("paged_prefill.gather_rate", 0, p.Paged.GatherRate, m.tensorsRate, 0.03)
-	l := &m.sparsePrefill
-	long := p.Prefill[len(p.Prefill)-1].Rate.SI() // of dense attention
+	l, launch := &m.sparsePrefill, m.sparsePrefill.launch
 	for i, r := range p.SparsePrefill {
-		add("sparse_prefill.efficiency", i, r.Efficiency, l.blocks/long, 0.03)
-		add("sparse_prefill.tile", i, r.Tile, l.tile, 0.3)
+		add("sparse_prefill.efficiency", i, r.Efficiency, l.blocks, 0.05)
 		switch pattern.Kind(r.Pattern) {
+		case pattern.AShape:
+			add("sparse_prefill.launch", i, r.Launch, launch, 0.3)
 		case pattern.VerticalSlash:
-			add("sparse_prefill.columns", i, r.Columns, l.columns/long, 0.05)
-			add("sparse_prefill.index_launch", i, r.IndexLaunch, l.lineLaunch, 0.1)
-			add("sparse_prefill.scan", i, r.Scan, l.lineScan, 0.05)
-			add("sparse_prefill.choice", i, r.Choice, l.lineChoice, 0.05)
-			add("sparse_prefill.step", i, r.Step, l.lineStep, 0.1)
+			add("sparse_prefill.launch", i, r.Launch, launch+l.lineLaunch, 0.1)
+			add("sparse_prefill.columns", i, r.Columns, l.columns, 0.05)
+			add("sparse_prefill.index", i, r.Index, l.lineRate/m.hbm, 0.05)
 		case pattern.BlockSparse:
-			add("sparse_prefill.index_launch", i, r.IndexLaunch, l.blockLaunch, 0.1)
-			add("sparse_prefill.scan", i, r.Scan, l.blockScan, 0.1)
-			add("sparse_prefill.choice", i, r.Choice, l.blockChoice, 0.05)
+			add("sparse_prefill.launch", i, r.Launch, launch+l.blockLaunch, 0.1)
+			add("sparse_prefill.index", i, r.Index, l.blockRate/m.hbm, 0.1)
 		}
 	}
 	for i, r := range p.Load.Flash {

@@ -23,45 +23,37 @@ var parts = []Part{
 	{"elementwise", "pointwise", []string{"pointwise"}},
 	{"prefill attention", "prefill", []string{"prefill_attention"}},
 	{"prefill attention", "paged_prefill",
-		[]string{"paged_prefill.rows", "paged_prefill.rate", "paged_prefill.copy",
-			"paged_prefill.gather_launch", "paged_prefill.gather_rate"}},
+		[]string{"paged_prefill.rows", "paged_prefill.rate", "paged_prefill.copy"}},
 	{"prefill attention", "sparse_prefill", []string{"sparse_prefill"}},
 	{"memory-bound kernels", "dense_decode", streamKeys("dense_decode")},
 	{"memory-bound kernels", "shared_prefixes", []string{"dense_decode.l2_rate"}},
 	{"memory-bound kernels", "sparse_decode", streamKeys("sparse_decode")},
 	{"memory-bound kernels", "scoring", streamKeys("scoring")},
-	{"progressive attention", "psa_decode",
-		[]string{"psa_decode.launch", "psa_decode.round", "psa_decode.relaunch",
-			"psa_decode.rate"}},
 	{"progressive attention", "continue_latency", []string{"host.continue_latency"}},
-	{"block close", "block_close", []string{"block_close.launch", "block_close.rate"}},
 	{"clock", "clock", []string{"clock.gain", "clock.gemm_steady_ratio", "clock.settling"}},
 	{"layer overhead", "layer_overhead", []string{"layer_overhead"}},
 	{"link", "link_rates", []string{"link.h2d", "link.d2h", "link.duplex_copy", "link.duplex_kernel"}},
 	{"GEMM", "grids", []string{"grids"}},
 	{"GEMM", "experts", []string{"experts"}},
 	{"memory-bound kernels", "selected", []string{"selected"}},
-	{"link", "load_memcpy", []string{"load.memcpy_call", "load.memcpy_base"}},
+	{"link", "load_memcpy", []string{"load.memcpy_call"}},
 	{"link", "load_flash", []string{"load.flash_launch", "load.flash_floor",
 		"load.flash"}},
-	{"link", "load_contention", []string{"load.contention", "load.layer_delay"}},
+	{"link", "load_delay", []string{"load.layer_delay"}},
 	{"link", "load_swap", []string{"load.swap.launch", "load.swap.scan",
 		"load.swap.rate", "load.swap.request_rate"}},
-	{"link", "save_memcpy", []string{"save.memcpy_call", "save.memcpy_base"}},
+	{"link", "save_memcpy", []string{"save.memcpy_call"}},
 	{"link", "save_gpu", []string{"save.gpu_launch", "save.gpu_floor",
 		"save.gpu_rate", "save.contention"}},
-	{"link", "save_flash", []string{"save.flash_call", "save.flash_chunk", "save.scatter"}},
+	{"link", "save_flash", []string{"save.flash_call", "save.scatter"}},
 	{"host step", "host_step",
 		[]string{"host.step", "host.request", "host.token", "host.sparse_layer", "host.eager_layer"}},
-	{"layer round trip", "round_trip",
-		[]string{"host.layer_sync", "host.layer_rate", "host.load_block"}},
-	{"layer round trip", "load_block", []string{"host.load_block"}},
+	{"layer round trip", "round_trip", []string{"host.layer_sync", "host.layer_rate"}},
 }
 
 // streamKeys lists the keys of a memory-bound kernel.
 func streamKeys(name string) (keys []string) {
-	for _, figure := range []string{"launch", "floor", "rate", "l2_rate", "merge", "wave",
-		"search", "unclustered"} {
+	for _, figure := range []string{"launch", "floor", "rate", "l2_rate", "merge"} {
 		keys = append(keys, name+"."+figure)
 	}
 	return keys

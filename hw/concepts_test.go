@@ -19,15 +19,15 @@ func varied(t *testing.T, p *Profile) (times []des.Time) {
 	for _, name := range []string{"llama2-7b", "llama3-8b"} {
 		for _, opts := range []DeviceOptions{
 			{},
-			{Microbatch: 8, TopP: true},
+			{TopP: true},
 			{LoadEngine: LoadMemcpy, SaveEngine: SaveMemcpy, Offload: true, SaveBufferBytes: 1 << 34},
-			{LoadEngine: LoadMemcpy, SaveEngine: SaveMemcpy, Offload: true, Microbatch: 8, Pipelined: true,
+			{LoadEngine: LoadMemcpy, SaveEngine: SaveMemcpy, Offload: true, Pipelined: true,
 				SaveBufferBytes: 1 << 30},
 			{LoadEngine: LoadMemcpy, SaveEngine: SaveGPU, Offload: true},
 			{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: p.GPULookup(),
 				SaveBufferBytes: 1 << 30},
 			{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: p.GPULookup(),
-				Microbatch: 8, Pipelined: true, ScatterThreads: 2},
+				Pipelined: true, ScatterThreads: 2},
 			{LoadEngine: LoadSwap, SaveEngine: SaveFlash, Offload: true, HotSlots: 4096, BlockTokens: 32},
 		} {
 			times = append(times, stepsOf(t, p, mustModel(t, name), opts)...)
@@ -80,8 +80,7 @@ func stepsOf(t *testing.T, p *Profile, m *Model, opts DeviceOptions) (times []de
 	for chunk := range 4 {
 		step(sim.Step{Requests: 1, Sampled: chunk / 3},
 			sim.Work{Tokens: 2048 - 40*chunk,
-				Prefill: []sim.Span{{Query: 2048 - 40*chunk, Prefix: 2048 * chunk}}, Digests: 1,
-				DigestTokens: 2048}, 0, int64(64*m.KVHeads))
+				Prefill: []sim.Span{{Query: 2048 - 40*chunk, Prefix: 2048 * chunk}}}, 0, int64(64*m.KVHeads))
 	}
 	prefix = 64
 	step(sim.Step{Requests: 1},
@@ -100,8 +99,8 @@ func stepsOf(t *testing.T, p *Profile, m *Model, opts DeviceOptions) (times []de
 		w.RereadTokens = int64(n-1) * 2000
 		step(sim.Step{Requests: n, Sampled: n}, w, 0, 0)
 		w = sim.Work{Tokens: n, Decodes: n, DecodeTokens: int64(n) * 2048, Sparse: true, Swapped: n,
-			ScoredBlocks: tokens / 32, Digests: 1, DigestTokens: 32}
-		if opts.Microbatch > 0 {
+			ScoredBlocks: tokens / 32}
+		if opts.Pipelined {
 			for i := range 8 {
 				w.Rounds = append(w.Rounds,
 					sim.Round{Tokens: int64(n) * 256 / int64(1+i*i), Loads: int64(1 + 9*(i%2)*n)})
@@ -208,21 +207,21 @@ func schemaKeys(v reflect.Type, path string) (keys []string) {
 }
 
 // mostKeys are the figure keys that the profile of a calibrated card may use by what it serves:
-// dense prefill and all decodes on one GPU; and beyond that prefill by patterns, with its copy to
-// tensors, chunks over small KV blocks, several GPUs, FP8, hot buffers, prefixes that load while a
-// layer is computed, and prefixes that decodes share.
+// dense prefill and all decodes on one GPU; and beyond that prefill by patterns, chunks over small
+// KV blocks, several GPUs, FP8, hot buffers, prefixes that load while a layer is computed, and
+// prefixes that decodes share.
 var mostKeys = []struct {
 	prefixes []string // of keys; none: all others
 	most     int
 }{
-	{[]string{"sparse_prefill.", "paged_prefill.gather_"}, 10},
+	{[]string{"sparse_prefill."}, 4},
 	{[]string{"paged_prefill.copy"}, 1},
 	{[]string{"interconnect.", "grids"}, 2},
 	{[]string{"gpu.peak_fp8"}, 1},
 	{[]string{"load.swap."}, 4},
-	{[]string{"load.contention", "load.layer_delay"}, 2},
+	{[]string{"load.layer_delay"}, 1},
 	{[]string{"dense_decode.l2_rate"}, 1},
-	{nil, 61},
+	{nil, 48},
 }
 
 // take counts the keys that begin with one of the prefixes, and takes them away.

@@ -7,7 +7,7 @@ import (
 
 // layerCost is the cost of one layer's Work, each part without the others.
 type layerCost struct {
-	linears, prefill, dense, sparse, scoring, digests des.Time
+	linears, prefill, dense, sparse, scoring des.Time
 
 	pointwise des.Time // of linears
 	index     des.Time // of sparse prefill, or of an indexer in prefill
@@ -26,14 +26,12 @@ type coster struct {
 	dense     memoryBound
 	sparse    memoryBound
 	scoring   memoryBound
-	closing   blockClose
 	head      head
 	qkv       float64 // share of linears before K and V are ready
 	chunks    chunks
 
-	progressive progressive
-	engine      *EngineCosts
-	graphs      Graphs
+	engine *EngineCosts
+	graphs Graphs
 
 	class   layerClass // for a model that is not plain
 	experts *experts
@@ -87,15 +85,13 @@ func newCoster(p *Profile, m *Model, opts *DeviceOptions) coster {
 		dense:     newDense(p, m),
 		sparse:    newSparse(p, m),
 		scoring:   newScoring(p, m),
-		closing:   newBlockClose(p, m),
 		head:      newLMHead(p, m),
 		qkv:       float64(m.LayerQKV()) / float64(m.LayerLinears()),
 		chunks:    newChunks(p, m),
 
-		progressive: newProgressive(p, m, opts),
-		engine:      &p.EngineCosts,
-		graphs:      p.Graphs.of(m.ranks()),
-		sharesLink:  m.ranks() > 1 && !p.Interconnect.Nominal.Set(),
+		engine:     &p.EngineCosts,
+		graphs:     p.Graphs.of(m.ranks()),
+		sharesLink: m.ranks() > 1 && !p.Interconnect.Nominal.Set(),
 	}
 	if opts.TopP {
 		c.head.sortsLogits(p, m)
@@ -157,7 +153,7 @@ func (c *coster) price(w *sim.Work) {
 	*cost = layerCost{
 		pointwise: nanoseconds(pw), linears: nanoseconds(lin) + nanoseconds(pw),
 		prefill: nanoseconds(pre), index: nanoseconds(index),
-		scoring: nanoseconds(scoring), digests: nanoseconds(c.closing.digest(w)),
+		scoring: nanoseconds(scoring),
 	}
 	if len(w.Prefill) > 0 {
 		cost.chunk = c.chunks.of(rows.least, lin, rows.rows, pre)

@@ -18,8 +18,6 @@ func TestCosterMemory(t *testing.T) {
 		func(w *sim.Work) { w.Prefill = []sim.Span{{Query: 2048, Prefix: 8192}} },
 		func(w *sim.Work) { w.Prefill = nil },
 		func(w *sim.Work) { w.Rounds = make([]sim.Round, 2) },
-		func(w *sim.Work) { w.Digests = 1 },
-		func(w *sim.Work) { w.DigestTokens = 2048 },
 		func(w *sim.Work) { w.Sparse, w.Decodes, w.DecodeTokens = false, 2, 16384 },
 	}
 	prices := map[layerCost]bool{}

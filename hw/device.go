@@ -31,10 +31,9 @@ type DeviceOptions struct {
 	ScatterThreads int // CPU threads of FlashD2H; 0 = the profile's
 	// TopP samples tokens by top-p, which sorts the logits.
 	TopP bool
-	// Progressive attention: blocks per round, and whether the next round's blocks are loaded during
-	// the attention of the present round.
-	Microbatch int
-	Pipelined  bool
+	// Pipelined loads the next round's blocks of progressive attention during the attention of the
+	// present round.
+	Pipelined bool
 	// Prefix configures the transfer of cached prefixes.
 	Prefix PrefixOptions
 }
@@ -52,12 +51,11 @@ type DeviceOptions struct {
 //     concurrent save queue shares the link's duplex limit; both are slowed alike. Prefixes of
 //     prefills load layer by layer, overlapped with the layer before (moves.go).
 //   - Compute passes the overhead between a layer's kernels, including the GPU's lookup (Linears,
-//     layer_overhead.go), linears, attention, and the digests of filled blocks (Scoring).
+//     layer_overhead.go), linears and attention.
 //     Progressive attention includes the loads of its rounds (progressive_timeline.go). While the
 //     card's clock is low, linears and attention of prefill take longer (clock.go). An overlapping
 //     GPU scatter kernel slows compute (SaveStall). The layer's saves join the D2H queue after its
-//     QKV linear: the GPU copies them to the save buffer, and the step waits until the queue fits
-//     the buffer (both SaveStall).
+//     QKV linear, and the step waits until the queue fits the save buffer (SaveStall).
 //   - Finish passes embedding, LM head and sampling. If the CPU's launches of layers with block
 //     selection took longer than the GPU's work, it passes the difference (Host). The queue
 //     carries over to the next step.
@@ -73,7 +71,6 @@ type Device struct {
 	engine          engineTime
 	sync            roundTrip
 	swap            *swapIn  // nil without hot buffers
-	loadBlock       float64  // host seconds per loaded block, with CPU lookup
 	continueLatency des.Time // of progressive attention, until the CPU acts on a result
 	duplex          float64  // bytes/s of both directions together
 	clock           clock
@@ -98,7 +95,7 @@ type Device struct {
 	bytesLoaded int64    // per block that progressive attention loads
 	prefixFrom  des.Time // from when the layer's part of prefixes can load
 	prefixAfter des.Time // link time of loads up to prefixFrom
-	loadOverlap loadOverlap
+	layerDelay  float64  // of a layer throughout which a kernel loads, ns
 
 	bigPool bool     // the host pool is larger than measured
 	now     des.Time // virtual time
@@ -125,14 +122,13 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 			gpu.Name)
 	}
 	d := &Device{
-		costs:     newCoster(gpu, model, &opts),
-		project:   newProjection(gpu, model),
-		opts:      opts,
-		model:     model,
-		engine:    newEngineTime(&gpu.EngineCosts, model.ranks()),
-		sync:      newRoundTrip(gpu),
-		loadBlock: gpu.Host.LoadBlock.optional(),
-		duplex:    gpu.Link.DuplexCopy.SI(),
+		costs:   newCoster(gpu, model, &opts),
+		project: newProjection(gpu, model),
+		opts:    opts,
+		model:   model,
+		engine:  newEngineTime(&gpu.EngineCosts, model.ranks()),
+		sync:    newRoundTrip(gpu),
+		duplex:  gpu.Link.DuplexCopy.SI(),
 	}
 	if d.continueLatency = nanoseconds(gpu.Host.ContinueLatency.optional()); d.continueLatency == 0 {
 		d.continueLatency = nanoseconds(d.sync.sync)
@@ -143,7 +139,7 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		return nil, err
 	}
 	d.prefixes = newPrefixLinks(gpu, opts.Prefix)
-	d.loadOverlap = newLoadOverlap(gpu)
+	d.layerDelay = gpu.Load.LayerDelay.optional() * float64(des.Second)
 	d.clock = newClock(gpu)
 	d.overhead = newLayerOverhead(gpu, &opts)
 	if opts.LoadEngine != "" {
@@ -268,7 +264,6 @@ func (d *Device) layer(layer int, w *sim.Work) error {
 	d.compute(c.index, &d.phases.PrefillIndex)
 	d.compute(c.choice, &d.phases.Scoring)
 	d.compute(c.dense, &d.phases.DenseAttention)
-	d.compute(c.digests, &d.phases.Scoring)
 	if len(w.Rounds) > 0 {
 		d.rounds(w)
 	} else {
@@ -285,7 +280,7 @@ func (d *Device) Finish() (metrics.Timing, error) {
 	if !d.running {
 		return metrics.Timing{}, errors.New("hw: Finish outside a step")
 	}
-	d.enqueue(0) // saves of a Move without a following Compute
+	d.enqueue() // saves of a Move without a following Compute
 	d.compute(nanoseconds(d.costs.head.seconds(d.tokens, d.step.Sampled)), &d.phases.Head)
 	// All-reduce of embeddings; gather of each rank's logits, which moves half of the bytes of an
 	// all-reduce.

@@ -12,13 +12,13 @@
 //   - curve.go, gemm.go: interpolation between measured points, and the lower bound of every
 //     prediction.
 //   - price.go: Cost prices one part of a layer's work. Each part has a file, as in calibrate:
-//     gemm.go, elementwise.go, prefill_attention.go, memory_bound.go with decode.go and
-//     progressive.go, block_close.go; head.go prices the end of a step.
+//     gemm.go, elementwise.go, prefill_attention.go, sparse_prefill.go, memory_bound.go with
+//     decode.go; head.go prices the end of a step.
 //   - layer_class.go: layers of models that are not plain (model_latent.go,
 //     model_mixture.go, model_window.go; config_classes.go reads them), with the costs in
 //     latent_attention.go, indexer.go, experts.go and narrow.go.
-//   - transfer.go: the time of a copy engine for n blocks, with flash_h2d.go, flash_d2h.go,
-//     gpu_scatter.go and memcpy.go.
+//   - transfer.go: the engines that move n blocks, and their time; swap_in.go, the kernel of hot
+//     buffers.
 //   - costs.go prices a layer; device.go adds up a step with host_step.go, round_trip.go,
 //     layer_overhead.go, moves.go, progressive_timeline.go, save_queue.go (the device-to-host
 //     queue), and clock.go, the card's clock.

@@ -75,33 +75,34 @@ const fewGPUs = 4
 
 // Static is how the engine divides HBM if utilisation covers weights and KV alone, as SGLang's
 // mem_fraction_static: activations and logits lie in the rest. If Base is set, utilisation follows
-// from the card:
+// from the card, in MiB:
 //
 //	rest = base + token x tokens of a step + row x largest graph + gpu x GPUs
 //
 // and at least Least on cards with more than 60 GiB.
 type Static struct {
-	On    bool   `toml:"on,omitempty"`
-	Base  Figure `toml:"base,omitempty" dim:"size,optional"`
-	Token Figure `toml:"token,omitempty" dim:"size,optional"`
-	Row   Figure `toml:"row,omitempty" dim:"size,optional"`
-	GPU   Figure `toml:"gpu,omitempty" dim:"size,optional"`
-	Least Figure `toml:"least,omitempty" dim:"size,optional"`
+	On     bool    `toml:"on,omitempty"`
+	Base   float64 `toml:"base_mib,omitempty"`
+	Token  float64 `toml:"token_mib,omitempty"`
+	Row    float64 `toml:"row_mib,omitempty"`
+	GPU    float64 `toml:"gpu_mib,omitempty"`
+	Least  float64 `toml:"least_mib,omitempty"`
+	Source string  `toml:"source,omitempty"`
 }
 
 // Utilisation returns the share of a card's HBM that the engine takes for weights and KV with the
 // given tokens of a step and GPUs. ok is false if it does not depend on the card.
 func (e *Engine) Utilisation(c *Card, tokens, gpus int) (share float64, ok bool) {
 	s := &e.Static
-	if c == nil || !s.Base.Set() {
+	if c == nil || s.Base == 0 {
 		return 0, false
 	}
 	hbm, rows := c.GPU.HBMSize.SI(), float64(e.Graphs.of(gpus).largest())
-	rest := s.Base.SI() + s.Token.optional()*float64(max(tokens, 2048)) + s.Row.optional()*rows +
-		s.GPU.optional()*float64(gpus)
+	rest := s.Base + s.Token*float64(max(tokens, 2048)) + s.Row*rows + s.GPU*float64(gpus)
 	if hbm > 60<<30 {
-		rest = max(rest, s.Least.optional())
+		rest = max(rest, s.Least)
 	}
+	rest *= 1 << 20
 	return max(0.1, math.Round(1000*(1-rest/hbm))/1000), true
 }
 
@@ -211,6 +212,10 @@ func (e *Engine) validate() error {
 func Uses() []string { return []string{"server", "offline"} }
 
 func (e *EngineCosts) validate() error {
+	s := &e.Static
+	if least := min(s.Base, s.Token, s.Row, s.GPU, s.Least); !(least >= 0) {
+		return wrong("static", "want sizes of 0 MiB or more, got %g", least)
+	}
 	last := 0
 	for _, n := range e.Graphs.Tokens {
 		if n <= last {

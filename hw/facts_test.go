@@ -212,7 +212,7 @@ func TestFactsH200(t *testing.T) {
 	gather := func(blocks int64) float64 { return 1e6 * flash.seconds(blocks, 16<<10) }
 	// launch and wait, and the plain kernel
 	facts = append(facts, between("h200 gather of one 16 KiB block, us", 7.7, 15.7, gather(1)))
-	first, err := Load("h200", "sparseserve-live-mma", nil) // of the host of these figures
+	first, err := Load("h200", "vllm-0.5", nil) // of the host of these figures
 	if err != nil {
 		t.Fatal(err)
 	}

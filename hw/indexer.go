@@ -30,7 +30,7 @@ func newIndexer(p *Profile, m *Model, blockTokens int) *indexer {
 	if !m.IsIndexed() {
 		return nil
 	}
-	x := &indexer{peak: p.peak(), launch: p.Scoring.Launch.SI() + p.Scoring.Search.optional(),
+	x := &indexer{peak: p.peak(), launch: p.Scoring.Launch.SI(),
 		rate: p.Scoring.Rate.SI(), key: float64(m.IndexKeyBytes),
 		flops: 2 * float64(m.IndexHeads*m.IndexHeadDim), block: float64(max(1, blockTokens))}
 	x.peak.flops = p.peakFP8()
@@ -82,25 +82,4 @@ func (x *indexer) prefill(spans []sim.Span) (t float64) {
 func newScoring(p *Profile, m *Model) memoryBound {
 	bytes := float64(int64(m.KVHeads) * m.MetaBytesPerBlock())
 	return newMemoryBound(p, m, p.Scoring, bytes, func(w *sim.Work) int64 { return w.ScoredBlocks })
-}
-
-// searchedFrom is the number of blocks that the scoring kernel ranks without a search
-// (cuda/topk.cuh).
-const searchedFrom = 128
-
-// ScoringSearches returns 1 if the scoring kernel searches lists of the given blocks, else 0.
-func ScoringSearches(blocks float64) float64 {
-	if blocks > searchedFrom {
-		return 1
-	}
-	return 0
-}
-
-// UnclusteredScoring returns the multiple of the unclustered cost for the given lists, with ctas
-// concurrent CTAs on the card.
-func UnclusteredScoring(ctas, lists float64) float64 {
-	if 2*lists <= ctas {
-		return 0
-	}
-	return math.Sqrt(2 * lists / ctas)
 }

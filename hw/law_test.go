@@ -134,7 +134,7 @@ func TestLaw10PhysicsAbsurdProfile(t *testing.T) {
 		absurd(&s.Launch, 1e-6)
 	}
 	p.DenseDecode.L2Rate = p.DenseDecode.Rate
-	p.DenseDecode.Merge, p.DenseDecode.Wave = Figure{}, Figure{}
+	p.DenseDecode.Merge = Figure{}
 	for i := range p.Load.Flash {
 		absurd(&p.Load.Flash[i].Figure, 1e9)
 	}
@@ -345,10 +345,7 @@ func (g *Grid) neverFall() {
 // Linears are made monotone first: measured ones may take less for more tokens.
 func TestLaw11MonotoneWork(t *testing.T) {
 	allPairs(t, func(t *rapid.T, p *Profile, m *Model) {
-		// the decode kernel splits more work otherwise, and may be a few microseconds faster for it
-		even := *neverFalling(p)
-		even.SparseDecode.Wave = Figure{}
-		c := newCoster(&even, m, &DeviceOptions{})
+		c := newCoster(neverFalling(p), m, &DeviceOptions{})
 		w := drawWork(t)
 		more := w
 		more.Prefill = append([]sim.Span(nil), w.Prefill...)

@@ -17,7 +17,7 @@ import (
 func TestLayerOverhead(t *testing.T) {
 	const layers = 2
 	gpu := DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: true,
-		SaveBufferBytes: 1 << 30, Microbatch: 16}
+		SaveBufferBytes: 1 << 30}
 	dense := sim.Work{Tokens: 4, Decodes: 4, DecodeTokens: 4 * 8192}
 	sparse := sim.Work{Tokens: 4, Decodes: 4, DecodeTokens: 4 * 2048, ScoredBlocks: 1000, Sparse: true}
 	psa := sparse
@@ -41,12 +41,12 @@ func TestLayerOverhead(t *testing.T) {
 	}{
 		"dense":              {DeviceOptions{}, dense, all, 3},
 		"sparse":             {DeviceOptions{}, sparse, all, 8},
-		"PSA":                {DeviceOptions{Microbatch: 16}, psa, all, 5},
+		"PSA":                {DeviceOptions{}, psa, all, 5},
 		"a chunk":            {DeviceOptions{}, chunk, chunks, 3},
 		"a chunk, the GPU's": {gpu, chunk, chunks, 3},
 		"chunk, dense":       {DeviceOptions{}, mixed, chunks, 3 + 7},
 		"chunk, sparse":      {DeviceOptions{}, selecting, chunks, 8 + 15},
-		"chunk, PSA":         {DeviceOptions{Microbatch: 16}, rounds, chunks, 5 + 15},
+		"chunk, PSA":         {DeviceOptions{}, rounds, chunks, 5 + 15},
 		"chunk, the GPU's":   {gpu, selecting, chunks, 11 + 15},
 		"chunk and decodes":  {DeviceOptions{}, mixed, all, 3},
 		"the GPU's lookup":   {gpu, sparse, all, 11},

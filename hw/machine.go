@@ -126,10 +126,9 @@ func (e *Engine) Write(path, title string) error {
 	return writeAll(map[string]any{path: &named})
 }
 
-// WriteBuiltIn writes a calibrated machine over the built-in card, kernels and engine of these
-// names in the folder dir of this package; an empty name is skipped. Keys that no calibration
-// measures stay.
-func (p *Profile) WriteBuiltIn(dir, card, kernels, engine string) error {
+// WriteBuiltIn writes a calibrated machine over the built-in kernels and card of these names in the
+// folder dir of this package; an empty card is skipped. Keys that no calibration measures stay.
+func (p *Profile) WriteBuiltIn(dir, card, kernels string) error {
 	files := map[string]any{}
 	if card != "" {
 		c, err := LoadCard(card)
@@ -139,22 +138,12 @@ func (p *Profile) WriteBuiltIn(dir, card, kernels, engine string) error {
 		c.GPU, c.Link = p.GPU, p.Link
 		files[filepath.Join(dir, "cards", card+".toml")] = c
 	}
-	if kernels != "" {
-		k, err := loadKernels(kernels, "")
-		if err != nil {
-			return err
-		}
-		k.Provenance, k.KernelCosts = p.Provenance, p.KernelCosts
-		files[filepath.Join(dir, "kernels", kernels+".toml")] = k
+	k, err := loadKernels(kernels, "")
+	if err != nil {
+		return err
 	}
-	if engine != "" {
-		e, err := LoadEngine(engine)
-		if err != nil {
-			return err
-		}
-		e.EngineCosts = p.EngineCosts
-		files[filepath.Join(dir, "engines", engine+".toml")] = e
-	}
+	k.Provenance, k.KernelCosts = p.Provenance, p.KernelCosts
+	files[filepath.Join(dir, "kernels", kernels+".toml")] = k
 	return writeAll(files)
 }
 

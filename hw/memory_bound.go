@@ -10,7 +10,7 @@ import (
 // blocks, and scoring of block metadata. A list holds the items that one KV head of one request
 // attends to or scores.
 //
-//	t = max(floor, launch + bytes/rate + g splits merge + (waves-1) wave),
+//	t = max(floor, launch + bytes/rate + g splits merge),
 //	at least max(FLOPs/peak, bytes/HBM)
 //
 // with g query heads per KV head. Blocks of a prefix that decodes share are read from HBM once,
@@ -19,27 +19,14 @@ import (
 //
 //	bytes/rate -> sqrt(((bytes - again)/rate)^2 + (bytes/L2)^2), at most bytes/rate
 //
-// Scoring adds
-//
-//	search, for lists of more than 128 blocks
-//	sqrt(2 lists/ctas) unclustered, for more than ctas/2 lists
-//
-// Its kernel (cuda/select.cu) ranks up to 128 scores at once and searches longer lists for the
-// smallest chosen score. Clusters of at least two CTAs share a list while all clusters fit on the
-// card. Without clusters, the CTAs of a list communicate through L2, and top-k waits for other
-// lists. The square root is empirical.
-//
 // The decode kernel splits lists so that small batches fill the card, and merges the splits of a
-// list in sequence. With figures of waves, its CTAs run in waves (DecodeWaves). A split list then
-// costs one merge per query head, because its warps read the parts together. Whole contexts are
-// divided equally among the CTAs, so the time depends on the sum of their lengths, not on the
-// longest. A figure that the profile does not give counts as 0.
+// list in sequence. Whole contexts are divided equally among the CTAs, so the time depends on the
+// sum of their lengths, not on the longest. A figure that the profile does not give counts as 0.
 type memoryBound struct {
 	peak                peak
 	launch, floor, rate float64
 	l2                  float64 // 0: unknown, all bytes come from HBM
-	merge, ctas, wave   float64
-	search, unclustered float64
+	merge, ctas         float64
 	heads, group        float64 // KV heads; query heads per KV head
 	bytesEach           float64 // HBM bytes per item, all KV heads
 	flopsEach           float64 // FLOPs per item
@@ -53,7 +40,7 @@ type memoryBound struct {
 const ctasPerSM = 2
 
 // splitTokens is the minimum tokens of a list per CTA: four warps with a block of 32 tokens each.
-const splitTokens = ctaWarps * warpTokens
+const splitTokens = 4 * 32
 
 // newMemoryBound prices items (tokens or blocks) of bytesEach bytes and 4 d FLOPs per query head.
 func newMemoryBound(p *Profile, m *Model, s Stream, bytesEach float64,
@@ -61,8 +48,7 @@ func newMemoryBound(p *Profile, m *Model, s Stream, bytesEach float64,
 	return memoryBound{
 		peak: p.peak(), launch: s.Launch.SI(), floor: s.Floor.optional(), rate: s.Rate.SI(),
 		l2:    s.L2Rate.optional(),
-		merge: s.Merge.optional(), ctas: ctasPerSM * p.GPU.SMs.SI(), wave: s.Wave.optional(),
-		search: s.Search.optional(), unclustered: s.Unclustered.optional(),
+		merge: s.Merge.optional(), ctas: ctasPerSM * p.GPU.SMs.SI(),
 		heads: float64(m.KVHeads), group: float64(m.QHeads / m.KVHeads),
 		bytesEach: bytesEach, flopsEach: 4 * float64(m.QHeads*m.HeadDim), items: items,
 	}
@@ -99,14 +85,7 @@ func (k *memoryBound) verify(n, again, requests, queries float64) float64 {
 		once -= again * k.bytesEach
 		t -= bytes/k.rate - SharedRead(bytes, once, k.rate, k.l2)
 	}
-	switch {
-	case k.grid != nil:
-	case k.unclustered > 0:
-		t += ScoringSearches(length)*k.search + UnclusteredScoring(k.ctas, lists)*k.unclustered
-	case k.wave > 0:
-		w := DecodeWavesOf(k.ctas, lists, length)
-		t += (w.Waves-1)*k.wave + k.group*queries*w.Merged()*k.merge
-	default:
+	if k.grid == nil {
 		t += k.group * queries * ListSplits(k.ctas, lists, length) * k.merge
 	}
 	return max(t, k.floor, k.peak.floor(n*queries*k.flopsEach, once))

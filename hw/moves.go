@@ -33,9 +33,6 @@ func (d *Device) Move(m *kv.Moves) error {
 			d.awaitSaves()
 		}
 	}
-	if named := m.Loads + m.Joined + m.Saves; d.scored && !d.opts.GPULookup && d.swap == nil {
-		d.pass(nanoseconds(d.loadBlock*float64(named)), &d.phases.Host)
-	}
 	switch {
 	case m.Loads == 0:
 	case d.swap != nil: // row by row
@@ -87,35 +84,22 @@ func (d *Device) load(n, blockBytes int64) {
 	d.pass(unshared-both, &d.phases.LoadStall)
 }
 
-// loadOverlap models the interference of a gather kernel, which loads the next layer's prefixes,
-// with the layer that is computed meanwhile. The kernel loses a share of its speed. The layer takes
-// longer, because the GPU reads its launches over the link that the kernel fills.
-type loadOverlap struct {
-	share float64 // of the kernel's speed
-	delay float64 // of a layer throughout which a kernel loads, ns
-}
-
-func newLoadOverlap(p *Profile) loadOverlap {
-	return loadOverlap{p.Load.Contention.optional(),
-		p.Load.LayerDelay.optional() * float64(des.Second)}
-}
-
-// of returns the extra time of a load of time t and of a layer of time w that begin together:
+// delayed returns the extra time of a layer of time w beside which a gather kernel loads the next
+// layer's prefixes for the time t, because the GPU reads its launches over the link that the kernel
+// fills:
 //
-//	load   T - t,  T = t + min(t, w) share / (1 - share)
-//	layer  delay min(1, T / (w + delay))
-func (o *loadOverlap) of(t, w des.Time) (load, layer des.Time) {
+//	delay min(1, t / (w + delay))
+func (d *Device) delayed(t, w des.Time) des.Time {
 	if w == 0 {
-		return 0, 0
+		return 0
 	}
-	load = des.Time(o.share / (1 - o.share) * float64(min(t, w)))
-	return load, des.Time(o.delay * min(1, float64(t+load)/(float64(w)+o.delay)))
+	return des.Time(d.layerDelay * min(1, float64(t)/(float64(w)+d.layerDelay)))
 }
 
 // loadPrefix waits for a layer's part of the prefixes of this step's prefills. Nothing overlaps
 // with the load of the first layer. Later layers load into a second buffer, from the begin of the
-// layer before, except while the link loads other blocks. A gather kernel and the computed layer
-// slow each other (loadOverlap).
+// layer before, except while the link loads other blocks. A gather kernel slows the
+// computed layer.
 func (d *Device) loadPrefix(n, blockBytes int64) {
 	d.awaitLate()
 	t := nanoseconds(d.loader.seconds(n, blockBytes))
@@ -125,9 +109,7 @@ func (d *Device) loadPrefix(n, blockBytes int64) {
 		return
 	}
 	if d.loader.engine == LoadFlash {
-		longer, delay := d.loadOverlap.of(t, d.now-d.prefixFrom)
-		d.pass(delay, &d.phases.LoadStall)
-		t += longer
+		d.pass(d.delayed(t, d.now-d.prefixFrom), &d.phases.LoadStall)
 	}
 	landed := d.prefixFrom + d.loading - d.prefixAfter + t
 	d.loading += t
@@ -140,7 +122,7 @@ func (d *Device) loadPrefix(n, blockBytes int64) {
 func (d *Device) upToSaves(w *sim.Work, linears des.Time) {
 	first := des.Time(d.costs.qkv * float64(linears))
 	d.compute(first, &d.phases.Linears)
-	d.enqueue(w.Digests)
+	d.enqueue()
 	d.compute(linears-first, &d.phases.Linears)
 }
 
@@ -154,16 +136,11 @@ func (d *Device) awaitSaves() {
 	}
 }
 
-// enqueue queues the layer's saves of the given requests for D2H and waits until the queue fits the
-// save buffer.
-func (d *Device) enqueue(requests int) {
+// enqueue queues the layer's saves for D2H and waits until the queue fits the save buffer.
+func (d *Device) enqueue() {
 	if d.pending == 0 {
 		return
 	}
-	// Some requests only digest a prefix; a request that saves has a block in each KV head.
-	requests = min(requests, int(d.pending)/d.model.KVHeads)
-	copies := d.costs.closing.save(max(1, requests), float64(d.pending*d.bytes))
-	d.compute(nanoseconds(copies), &d.phases.SaveStall)
 	d.costs.notes.mark(noteScatter, d.saver.outside, float64(d.opts.ScatterThreads))
 	work := nanoseconds(d.saver.seconds(d.pending, d.bytes))
 	d.saves.push(d.pending*d.bytes, work)

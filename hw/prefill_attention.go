@@ -46,8 +46,7 @@ type prefillAttention struct {
 	blocks     bool    // K and V before a chunk are in KV blocks, not in tensors
 	copy       float64 // of the rows of one block's K or V, s
 	copied     float64 // rows per copy
-	gather     float64 // launch, s
-	gatherRate float64 // bytes read and written per second; 0: unknown
+	gatherRate float64 // bytes read and written per second, from blocks to tensors
 
 	shared float64     // launch time that chunks share with decodes of the same step, s
 	grid   *promptGrid // of prompts without a prefix; nil: use launch and rate
@@ -68,7 +67,7 @@ func newPrefillAttention(p *Profile, m *Model, blockTokens int) prefillAttention
 		sms:     p.GPU.SMs.SI(),
 
 		blocks: blockTokens > 0, copy: p.Paged.Copy.optional(), copied: rowsOfCopy(blockTokens),
-		gather: p.Paged.GatherLaunch.optional(), gatherRate: p.Paged.GatherRate.optional(),
+		gatherRate: p.DenseDecode.Rate.SI(),
 	}
 	for _, r := range p.Prefill {
 		a.launch.add(float64(r.Query), r.Launch.SI())
@@ -171,14 +170,14 @@ func (a *prefillAttention) copies(s sim.Span) (sm, cta float64) {
 	return math.Ceil(tiles/a.sms) * each, math.Ceil(tiles/(2*a.sms)) * 2 * each
 }
 
-// gathered returns the time to copy K and V of a chunk and its prefix from blocks to tensors. HBM
-// bandwidth bounds it.
+// gathered returns the time to copy K and V of a chunk and its prefix from blocks to tensors, at
+// the rate of dense decodes, which read the same blocks. HBM bandwidth bounds it.
 func (a *prefillAttention) gathered(s sim.Span) float64 {
-	if a.gatherRate == 0 || !a.blocks || s.Prefix == 0 || s.Query <= 0 {
+	if !a.blocks || s.Prefix == 0 || s.Query <= 0 {
 		return 0
 	}
 	bytes := 2 * float64(s.Prefix+s.Query) * a.kvBytes
-	return a.gather + bytes/math.Min(a.gatherRate, a.peak.hbm)
+	return bytes / math.Min(a.gatherRate, a.peak.hbm)
 }
 
 // Seconds implements Cost.

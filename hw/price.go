@@ -2,6 +2,7 @@ package hw
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -19,16 +20,15 @@ type Cost interface {
 
 // Costs are the parts of a layer, each without the others.
 type Costs struct {
-	GEMM, Elementwise, PrefillAttention, DenseDecode, SparseDecode, Scoring, BlockClose Cost
+	GEMM, Elementwise, PrefillAttention, DenseDecode, SparseDecode, Scoring Cost
 }
 
 // Costs returns the cost models for a model. K and V of prompts are in tensors.
 func (p *Profile) Costs(m *Model) Costs {
 	gemm, elementwise, prefill := newGEMM(p, m), newElementwise(p, m),
 		newPrefillAttention(p, m, 0)
-	dense, sparse, scoring, closing := newDense(p, m), newSparse(p, m), newScoring(p, m),
-		newBlockClose(p, m)
-	return Costs{&gemm, &elementwise, &prefill, &dense, &sparse, &scoring, &closing}
+	dense, sparse, scoring := newDense(p, m), newSparse(p, m), newScoring(p, m)
+	return Costs{&gemm, &elementwise, &prefill, &dense, &sparse, &scoring}
 }
 
 // Seconds returns the seconds of one part for the given work.
@@ -62,6 +62,13 @@ func PrefillFLOPs(m *Model, span sim.Span) float64 {
 	return a.spanFLOPs(span)
 }
 
+// PrefillRate returns the FLOP/s of dense prefill attention of a chunk, without launch.
+func (p *Profile) PrefillRate(m *Model, span sim.Span) float64 {
+	a := newPrefillAttention(p, m, 0)
+	rate, _ := a.rate.power(math.Max(float64(span.Query), a.shortest()))
+	return rate
+}
+
 // HostStepSeconds returns the host's seconds per step, without layers.
 func (p *Profile) HostStepSeconds(requests int64) float64 {
 	return p.Host.Step.SI() + float64(requests)*p.Host.Request.optional()
@@ -79,13 +86,6 @@ func (p *Profile) PrefillSeconds(m *Model, groups []pattern.Group, span sim.Span
 	}
 	s := newSparsePrefill(p, m, dense)
 	return s.of(groups, []sim.Span{span})
-}
-
-// GatherSeconds returns the seconds to copy K and V of one layer from KV blocks to tensors; 0 if
-// the profile has no figures.
-func (p *Profile) GatherSeconds(m *Model, tokens int) float64 {
-	a := newPrefillAttention(p, m, 1)
-	return a.gathered(sim.Span{Query: 1, Prefix: tokens - 1})
 }
 
 // DecodeIteration returns the time of one dense decode step of batch requests at the given context,

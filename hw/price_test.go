@@ -7,44 +7,6 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// The optional figures of transfers add up as transfer.go describes, and
-// count for nothing where they are absent.
-func TestOptionalTransferFigures(t *testing.T) {
-	const blocks, blockBytes, pool = 100, 4096, 1 << 20
-	load := func(p *Profile, engine string) float64 {
-		s, err := p.LoadSeconds(engine, blocks, blockBytes, pool)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
-	save := func(p *Profile, engine string) float64 {
-		s, err := p.SaveSeconds(engine, blocks, blockBytes, 0, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
-	for _, c := range []struct {
-		name  string
-		set   func(p *Profile)
-		time  func(p *Profile) float64
-		extra float64 // us
-	}{
-		{"load.memcpy_base", func(p *Profile) { p.Load.MemcpyBase = us(8) },
-			func(p *Profile) float64 { return load(p, LoadMemcpy) }, 8},
-		{"save.memcpy_base", func(p *Profile) { p.Save.MemcpyBase = us(8) },
-			func(p *Profile) float64 { return save(p, SaveMemcpy) }, 8},
-	} {
-		p := mustProfile(t, "a100-40gb")
-		before := c.time(p)
-		c.set(p)
-		if got := (c.time(p) - before) * 1e6; math.Abs(got-c.extra) > 1e-6 {
-			t.Errorf("%s adds %.3f us, want %.3f", c.name, got, c.extra)
-		}
-	}
-}
-
 // A layer adds up the prices of the single models.
 func TestPricesAreTheDevices(t *testing.T) {
 	for _, name := range CardNames() {

@@ -35,16 +35,14 @@ type KernelCosts struct {
 	// SparsePrefill has a row for each sparse pattern, or none.
 	SparsePrefill []SparseRow `toml:"sparse_prefill,omitempty"`
 
-	Sampling     Sampling   `toml:"sampling,omitempty"`
-	DenseDecode  Stream     `toml:"dense_decode"`
-	SparseDecode Stream     `toml:"sparse_decode"`
-	PSADecode    PSADecode  `toml:"psa_decode,omitempty"`
-	Scoring      Stream     `toml:"scoring"`
-	Selected     Selected   `toml:"selected,omitempty"`
-	BlockClose   BlockClose `toml:"block_close,omitempty"`
-	Clock        Clock      `toml:"clock,omitempty"`
-	Load         Loading    `toml:"load"`
-	Save         Saving     `toml:"save"`
+	Sampling     Sampling `toml:"sampling,omitempty"`
+	DenseDecode  Stream   `toml:"dense_decode"`
+	SparseDecode Stream   `toml:"sparse_decode"`
+	Scoring      Stream   `toml:"scoring"`
+	Selected     Selected `toml:"selected,omitempty"`
+	Clock        Clock    `toml:"clock,omitempty"`
+	Load         Loading  `toml:"load"`
+	Save         Saving   `toml:"save"`
 
 	// Experts has one row per type of expert weights that was measured.
 	Experts []ExpertRow `toml:"experts,omitempty"`
@@ -136,10 +134,6 @@ type PagedPrefill struct {
 	// Copy is the time to copy the K or V rows of one block, at most 64. A CTA copies blocks in
 	// sequence.
 	Copy Figure `toml:"copy,omitempty" dim:"time,optional"`
-	// Gather copies K and V from blocks to tensors, which calibrated sparse prefill of a chunk after
-	// earlier ones reads: t = launch + bytes read and written / rate.
-	GatherLaunch Figure `toml:"gather_launch,omitempty" dim:"time,optional"`
-	GatherRate   Figure `toml:"gather_rate,omitempty" dim:"rate,optional" by:"hbm"`
 }
 
 // Sampling is the cost of top-p sampling from the logits of each row, which sorts them:
@@ -150,14 +144,6 @@ type Sampling struct {
 	// per entry of the vocabulary, independent of the number of rows
 	Row  Figure `toml:"row,omitempty" dim:"time,optional"`
 	Rate Figure `toml:"rate,omitempty" dim:"rate,optional" by:"hbm"` // of fp32 logits
-}
-
-// BlockClose is the GPU's work for filled blocks: their selection metadata, and their copy to the
-// save buffer of the save engines. Each is one kernel for each request that fills blocks: t =
-// launch + bytes/rate, with the bytes of the blocks' K and V.
-type BlockClose struct {
-	Launch Figure `toml:"launch,omitempty" dim:"time,optional"`
-	Rate   Figure `toml:"rate,omitempty" dim:"rate,optional" by:"hbm"`
 }
 
 // Clock describes the card's clock under the power of prefill's linears (clock.go).
@@ -181,38 +167,18 @@ type Stream struct {
 
 	// Decode: for each split of a list and each of its query heads.
 	Merge Figure `toml:"merge,omitempty" dim:"time,optional"`
-	// Decode of selected blocks, whose CTAs run in waves (decode.go): for each wave but the first.
-	Wave Figure `toml:"wave,omitempty" dim:"time,optional"`
-	// Scoring: the search in a list of more than searchedFrom blocks, and the extra cost of lists
-	// without a cluster of CTAs.
-	Search      Figure `toml:"search,omitempty" dim:"time,optional"`
-	Unclustered Figure `toml:"unclustered,omitempty" dim:"time,optional"`
-}
-
-// PSADecode is progressive sparse attention, which reads lists in rounds of one microbatch of
-// blocks.
-type PSADecode struct {
-	Launch Figure `toml:"launch,omitempty" dim:"time,optional"`
-	// minimum time of one microbatch of one list
-	Round    Figure `toml:"round,omitempty" dim:"time,optional"`
-	Relaunch Figure `toml:"relaunch,omitempty" dim:"time,optional"` // for each launch but the first
-	Rate     Figure `toml:"rate,omitempty" dim:"rate,optional" by:"hbm"`
 }
 
 // Loading holds the DRAM->HBM engines.
 type Loading struct {
 	// per block
-	MemcpyCall Figure `toml:"memcpy_call" dim:"time"`
-	// per batch of blocks
-	MemcpyBase  Figure    `toml:"memcpy_base,omitempty" dim:"time,optional"`
+	MemcpyCall  Figure    `toml:"memcpy_call" dim:"time"`
 	FlashLaunch Figure    `toml:"flash_launch" dim:"time"`
 	FlashFloor  Figure    `toml:"flash_floor,omitempty" dim:"time,optional"`
 	Flash       []PoolRow `toml:"flash"`
 	Swap        SwapCost  `toml:"swap,omitempty"`
-	// LayerDelay is the extra time of a layer during which a gather kernel loads. Contention is the
-	// share of its speed that the kernel loses meanwhile.
+	// LayerDelay is the extra time of a layer during which a gather kernel loads.
 	LayerDelay Figure `toml:"layer_delay,omitempty" dim:"time,optional"`
-	Contention Figure `toml:"contention,omitempty" dim:"share,optional"`
 }
 
 // PoolRow is the rate of a kernel that reads a pinned host pool of the given size.
@@ -223,16 +189,13 @@ type PoolRow struct {
 
 // Saving holds the HBM->DRAM engines.
 type Saving struct {
-	MemcpyCall Figure `toml:"memcpy_call" dim:"time"`                    // per block
-	MemcpyBase Figure `toml:"memcpy_base,omitempty" dim:"time,optional"` // per batch of blocks
+	MemcpyCall Figure `toml:"memcpy_call" dim:"time"` // per block
 	GPULaunch  Figure `toml:"gpu_launch" dim:"time"`
 	GPUFloor   Figure `toml:"gpu_floor,omitempty" dim:"time,optional"`
 	GPURate    Figure `toml:"gpu_rate" dim:"rate" by:"d2h"`
 	// Contention is the share of compute lost while the GPU scatter kernel runs.
-	Contention Figure `toml:"contention" dim:"share"`
-	FlashCall  Figure `toml:"flash_call" dim:"time"` // the one memcpy into staging
-	// FlashChunk is the size of the first chunk, scattered by the CPU after its copy. Not set: none.
-	FlashChunk Figure       `toml:"flash_chunk,omitempty" dim:"size,optional"`
+	Contention Figure       `toml:"contention" dim:"share"`
+	FlashCall  Figure       `toml:"flash_call" dim:"time"` // the one memcpy into staging
 	Scatter    []ScatterRow `toml:"scatter"`
 }
 

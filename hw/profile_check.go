@@ -50,38 +50,17 @@ func (p *KernelCosts) checkShapes() error {
 	return nil
 }
 
-// checkTogether checks that optional figures that mean nothing alone come in pairs, or with the
-// figure that they add to.
+// checkTogether checks that figures that mean nothing alone have the figure that they add to.
 func (p *KernelCosts) checkTogether() error {
-	type pair struct {
-		path, other string
-		a, b        Figure
-	}
-	pairs := []pair{
-		{"paged_prefill.gather_launch", "gather_rate", p.Paged.GatherLaunch, p.Paged.GatherRate},
-		{"clock.gemm_steady_ratio", "settling", p.Clock.GEMMSteadyRatio, p.Clock.Settling},
-		{"block_close.rate", "launch", p.BlockClose.Rate, p.BlockClose.Launch},
-		{"psa_decode.rate", "launch", p.PSADecode.Rate, p.PSADecode.Launch},
-		{"psa_decode.rate", "round", p.PSADecode.Rate, p.PSADecode.Round},
+	if p.Clock.GEMMSteadyRatio.Set() != p.Clock.Settling.Set() {
+		return wrong("clock.gemm_steady_ratio", "want it together with settling, or neither")
 	}
 	if p.Paged.Copy.Set() && !p.Paged.Rows.Set() {
 		return wrong("paged_prefill.copy", "means nothing without paged_prefill.rows")
 	}
-	for _, s := range []struct {
-		name string
-		Stream
-	}{{"dense_decode", p.DenseDecode}, {"sparse_decode", p.SparseDecode}, {"scoring", p.Scoring}} {
-		switch {
-		case s.L2Rate.Set() && s.name != "dense_decode":
-			return wrong(s.name+".l2_rate", "is a figure of dense_decode")
-		case s.Unclustered.Set() || s.Search.Set():
-			pairs = append(pairs, pair{s.name + ".search", "unclustered", s.Search, s.Unclustered})
-		}
-	}
-	for _, c := range pairs {
-		if c.a.Set() != c.b.Set() {
-			return wrong(c.path, "want it together with %s, or neither; a profile of an earlier build "+
-				"is fitted anew from its samples (calibrate refit)", c.other)
+	for name, s := range map[string]*Stream{"sparse_decode": &p.SparseDecode, "scoring": &p.Scoring} {
+		if s.L2Rate.Set() {
+			return wrong(name+".l2_rate", "is a figure of dense_decode")
 		}
 	}
 	return nil
@@ -188,9 +167,6 @@ func (p *KernelCosts) checkPrefill() error {
 
 func (p *KernelCosts) checkTransfers() error {
 	l, s := &p.Load, &p.Save
-	if l.Contention.Set() != l.LayerDelay.Set() {
-		return wrong("load.layer_delay", "want it and load.contention, or neither")
-	}
 	return cmp.Or(
 		rising("load.flash", "pool_gib", "sizes", len(l.Flash),
 			func(i int) float64 { return l.Flash[i].PoolGiB }),

@@ -13,10 +13,6 @@ type Host struct {
 	// LayerRate is the rate of a layer's lists: 4 bytes to the host and 4 bytes back per selected
 	// block and KV head.
 	LayerRate Figure `toml:"layer_rate,omitempty" dim:"rate,optional"`
-	// LoadBlock is the host's time per loaded block if the host looks lists up. It assigns a slot and
-	// computes both addresses while the GPU waits. A miss that shares the slot of another request, and
-	// a block that the layer's tokens fill, cost the same.
-	LoadBlock Figure `toml:"load_block,omitempty" dim:"time,optional"`
 	// ContinueLatency is the time from the end of a launch of progressive attention to the start of
 	// the next one, which depends on its result; not set: LayerSync.
 	ContinueLatency Figure `toml:"continue_latency,omitempty" dim:"time,optional"`

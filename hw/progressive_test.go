@@ -15,7 +15,7 @@ import (
 func layerOfRounds(t interface{ Fatal(...any) }, p *Profile, m *Model, pipelined bool,
 	rounds []sim.Round) metrics.Timing {
 	d, err := NewDevice(p, m,
-		DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, Microbatch: 16,
+		DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true,
 			Pipelined: pipelined})
 	if err != nil {
 		t.Fatal(err)
@@ -45,11 +45,11 @@ func layerOfRounds(t interface{ Fatal(...any) }, p *Profile, m *Model, pipelined
 // after it and after the CPU's look at the result.
 func TestRoundsByHand(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
-	g := newProgressive(p, m, &DeviceOptions{Microbatch: 16})
+	c := newCoster(p, m, &DeviceOptions{})
 	const tokens = 4 * 16 * 32
 	hits := []sim.Round{{Tokens: tokens}, {Tokens: tokens}, {Tokens: tokens}}
 	got := layerOfRounds(t, p, m, true, hits)
-	if want := nanoseconds(g.launchSeconds(hits, 4, true)); got.Phases.SparseAttention != want ||
+	if want := c.launchOf(hits, 4); got.Phases.SparseAttention != want ||
 		got.Phases.LoadStall != 0 {
 		t.Errorf("no loads: %v of attention and %v of stall, want %v and none",
 			got.Phases.SparseAttention, got.Phases.LoadStall, want)
@@ -60,8 +60,8 @@ func TestRoundsByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	loader.over(0)
-	first, next := nanoseconds(g.launchSeconds(hits[:1], 4, true)),
-		nanoseconds(g.launchSeconds(hits[:1], 4, false))
+	first := c.launchOf(hits[:1], 4)
+	next := first
 	latency := nanoseconds(p.Host.ContinueLatency.SI())
 	var load des.Time
 	var misses []sim.Round
@@ -95,7 +95,7 @@ func TestLoadsInVainKeepTheLinkBusy(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	one := func(vain int64, follows func(d *Device) error) (alone, next des.Time) {
 		d, err := NewDevice(p, m,
-			DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, Microbatch: 16,
+			DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true,
 				Pipelined: true})
 		if err != nil {
 			t.Fatal(err)

@@ -7,11 +7,11 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// progressive prices PSA's decode attention of one layer by rounds (PSA §3.2, §3.3).
+// rounds passes the time of a layer's progressive attention (PSA §3.2, §3.3).
 //
 // Consecutive rounds without loads share one launch. A round with loads begins a new launch, which
-// continues from the state of the last one (psaKernel prices them). Without figures of PSA, a
-// launch costs as much as block-sparse decode of the same tokens.
+// continues from the state of the last one. A launch costs as much as block-sparse decode of the
+// same tokens.
 //
 // Pipelined, a round's loads run in their own stream during the attention of the launch before. The
 // CPU is at most two launches ahead: it reads a launch's result before it loads blocks for the
@@ -19,34 +19,6 @@ import (
 // loads of a layer's first two launches do not wait. Blocks that were loaded for a round that no
 // list reached keep the link busy. The next layer's attention and the step's end wait for them. Not
 // pipelined, the CPU waits for each round's result before it loads for the next.
-type progressive struct {
-	psaKernel
-	bytesEach float64
-	peak      peak
-	flopsEach float64
-	pipelined bool
-}
-
-func newProgressive(p *Profile, m *Model, opts *DeviceOptions) progressive {
-	g := progressive{
-		psaKernel: newPSAKernel(p, m), bytesEach: float64(m.LayerKVBytesPerToken()), peak: p.peak(),
-		flopsEach: 4 * float64(m.QHeads*m.HeadDim), pipelined: opts.Pipelined,
-	}
-	return g
-}
-
-// launchSeconds returns the seconds of one launch of the given rounds. Their tokens are per KV
-// head, summed over requests.
-func (g *progressive) launchSeconds(rounds []sim.Round, requests float64, first bool) float64 {
-	tokens, t := 0.0, g.begins(first)
-	for _, r := range rounds {
-		tokens += float64(r.Tokens)
-		t += g.roundOf(requests*g.heads, float64(r.Tokens)*g.bytesEach)
-	}
-	return math.Max(t, g.peak.floor(tokens*g.flopsEach, tokens*g.bytesEach))
-}
-
-// rounds passes the time of a layer's progressive attention.
 func (d *Device) rounds(w *sim.Work) {
 	d.awaitLate()
 	var (
@@ -62,7 +34,7 @@ func (d *Device) rounds(w *sim.Work) {
 		r := &w.Rounds[i]
 		if r.Loads > 0 {
 			ready, latency := before, d.continueLatency
-			switch pipelined := d.costs.progressive.pipelined; {
+			switch pipelined := d.opts.Pipelined; {
 			case pipelined && launches > 1:
 				ready = before + latency
 			case !pipelined && launches > 0:
@@ -87,7 +59,7 @@ func (d *Device) rounds(w *sim.Work) {
 		if r.Loads > 0 {
 			from = max(done, loaded)
 		}
-		t := d.costs.launchOf(w.Rounds[i:i+n], float64(w.Decodes), launches == 0)
+		t := d.costs.launchOf(w.Rounds[i:i+n], float64(w.Decodes))
 		attention += t
 		before, done = done, from+t
 		launches++
@@ -104,17 +76,13 @@ func (d *Device) rounds(w *sim.Work) {
 func (d *Device) awaitLate() { d.pass(max(0, d.linkFree-d.now), &d.phases.LoadStall) }
 
 // launchOf returns the time of one launch of progressive attention.
-func (c *coster) launchOf(rounds []sim.Round, requests float64, first bool) des.Time {
-	g := &c.progressive
+func (c *coster) launchOf(rounds []sim.Round, requests float64) des.Time {
 	tokens := 0.0
 	for _, r := range rounds {
 		tokens += float64(r.Tokens)
 	}
-	if !g.known {
-		c.notes.mark(notePSA, true, 0)
-		return nanoseconds(c.sparse.of(tokens, requests))
-	}
-	return nanoseconds(g.launchSeconds(rounds, requests, first))
+	c.notes.mark(notePSA, true, 0)
+	return nanoseconds(c.sparse.of(tokens, requests))
 }
 
 // duplexSlowdown returns the factor by which overlapping saves slow a layer's loads. Both are

@@ -200,7 +200,7 @@ func TestSparseRowsErrors(t *testing.T) {
 			r[0].Columns = r[0].Efficiency
 			return r
 		},
-		`sparse_prefill[2].index`: func(r []SparseRow) []SparseRow { r[2].Tile = r[2].Launch; return r },
+		`sparse_prefill[0].index`: func(r []SparseRow) []SparseRow { r[0].Index = r[1].Index; return r },
 	} {
 		p := *mustProfile(t, "a100-80gb")
 		p.SparsePrefill = change(append([]SparseRow(nil), p.SparsePrefill...))

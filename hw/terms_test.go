@@ -41,20 +41,17 @@ func TestScatterSlowsComputeWhileItRuns(t *testing.T) {
 	}
 }
 
-// A call of 10 us, a link of 50 GB/s and a scatter of 10 GB/s in chunks of 1 MB: 4 MB take the
-// call, 400 us of scatter and 20 us in which the first chunk fills; half a chunk 10 + 50 + 10 us.
-func TestFlashD2HFillsItsFirstChunk(t *testing.T) {
+// A call of 10 us, a link of 50 GB/s and a scatter of 10 GB/s: 4 MB take 10 + 400 us.
+func TestFlashD2HScatters(t *testing.T) {
 	p := mustProfile(t, "h200")
 	gbs := func(v float64) Figure { return Figure{v, "GB/s", Measured, "test"} }
 	p.Link.D2H, p.Link.Nominal, p.Save.FlashCall = gbs(50), gbs(60), us(10)
-	p.Save.FlashChunk = Figure{1e6, "B", Measured, "test"}
 	p.Save.Scatter = []ScatterRow{{Threads: 4, Figure: gbs(10)}}
 	saver, err := newSaver(p, SaveFlash, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
-	byHand(t, "4 MB", saver.seconds(4000, 1000), 430e-6)
-	byHand(t, "half a chunk", saver.seconds(500, 1000), 70e-6)
+	byHand(t, "4 MB", saver.seconds(4000, 1000), 410e-6)
 }
 
 // Law 6: a link of 10 GB/s without anything else to pay brings 64 blocks of 16 KiB to DRAM in
@@ -66,10 +63,10 @@ func TestLaw6SavesTakeTheirTimeOnTheLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	link := &transfer{engine: SaveFlash, rate: 1e10, link: 1e10}
-	d.saver, d.costs.closing = link, blockClose{}
+	d.saver = link
 	save := func() {
 		d.pending, d.bytes = 64, 16<<10
-		d.enqueue(1)
+		d.enqueue()
 	}
 	const takes = 104858 * des.Nanosecond // rounded up
 	save()
@@ -99,13 +96,28 @@ func TestTopPReadsItsLogits(t *testing.T) {
 	byHand(t, "drawing", h.of(8, 3)-without, 20e-6+1000*2e-9+4*3*1000/1e9)
 }
 
-// The index of 4 heads with 100 vertical and 55 slash lines over 256 queries, two tiles: each scans
-// 2 x 128 x 256 bytes and chooses from 4 x 2 x (100 + 55/5.5) bytes; rows walk through 55 lines.
-func TestSparseIndexByHand(t *testing.T) {
-	s := sparsePrefill{dim: 128, hbm: 1e12, dense: prefillAttention{heads: 1, kvHeads: 1}}
-	cost := sparseCost{scan: 1e9, choice: 1e6, step: 1e-6}
-	groups := []pattern.Group{{Head: pattern.Head{Kind: pattern.VerticalSlash, A: 100, B: 55},
-		Heads: 4}}
-	byHand(t, "index", s.index(cost, pattern.VerticalSlash, groups, sim.Span{Query: 256}),
-		4*(65536/1e9+880/1e6)+55e-6)
+// The index of 4 heads over 256 queries: each reads K, 2 x 128 x 256 bytes, and the scores of 64
+// queries, 4 x 64 x 256, at half of HBM's 1 TB/s. Attention to gathered columns runs at half of the
+// rate. Groups of one pattern share a launch.
+func TestSparsePrefillByHand(t *testing.T) {
+	s := sparsePrefill{dim: 128, hbm: 1e12, dense: prefillAttention{heads: 4, kvHeads: 4, flops: 1e6,
+		peak: peak{flops: 1e18, hbm: 1e12}},
+		rows: map[pattern.Kind]sparseCost{pattern.VerticalSlash: {launch: 1e-6, efficiency: 1, index: 0.5,
+			columns: 0.5, fused: true}}}
+	s.dense.rate.add(128, 1e12)
+	of := func(heads ...float64) (attention, index float64) {
+		var groups []pattern.Group
+		for _, n := range heads {
+			groups = append(groups, pattern.Group{
+				Head: pattern.Head{Kind: pattern.VerticalSlash, A: 100, B: 10}, Heads: n})
+		}
+		return s.of(groups, []sim.Span{{Query: 256}})
+	}
+	attention, index := of(4)
+	byHand(t, "index", index, 4*(65536+65536)/0.5e12)
+	h := pattern.Head{Kind: pattern.VerticalSlash, A: 100, B: 10}
+	gathered := h.Gathered(256, 0)
+	byHand(t, "attention", attention, 1e-6+(h.Pairs(256, 0)+gathered)*1e6/1e12)
+	parts, _ := of(1, 3)
+	byHand(t, "one launch", parts, attention)
 }

@@ -18,14 +18,13 @@ const (
 
 // transfer prices one layer's loads or saves of n blocks of b bytes each, B = n b:
 //
-//	t = max(floor, launch + B / rate + copies(n) + min(B, chunk) / fill, B / link)
+//	t = max(floor, launch + B / rate + n call, B / link)
 //
 // Each engine sets some of the terms; the others are 0. rate never exceeds the link's.
 type transfer struct {
 	engine        string
 	launch, floor float64 // seconds
-	copies        copies
-	chunk, fill   float64 // bytes per chunk of copy and scatter; bytes/s of the faster
+	call          float64 // seconds per block, of one memcpy per block
 	link, rate    float64 // bytes/s
 	rates         curve   // host pool bytes, bytes/s: rate, if it depends on the pool
 	contention    float64 // share of compute lost during a transfer
@@ -38,9 +37,7 @@ var loadEngines = []struct {
 	name  string
 	costs func(*transfer, *Loading)
 }{
-	{LoadMemcpy, func(t *transfer, f *Loading) {
-		t.copies = newCopies(f.MemcpyBase, f.MemcpyCall)
-	}},
+	{LoadMemcpy, func(t *transfer, f *Loading) { t.call = f.MemcpyCall.SI() }},
 	{LoadFlash, (*transfer).flashH2D},
 	{LoadSwap, (*transfer).swapIn},
 }
@@ -51,7 +48,7 @@ var saveEngines = []struct {
 	costs func(t *transfer, p *Profile, threads int) error
 }{
 	{SaveMemcpy, func(t *transfer, p *Profile, _ int) error {
-		t.copies = newCopies(p.Save.MemcpyBase, p.Save.MemcpyCall)
+		t.call = p.Save.MemcpyCall.SI()
 		return nil
 	}},
 	{SaveGPU, func(t *transfer, p *Profile, _ int) error { t.gpuScatter(&p.Save); return nil }},
@@ -115,9 +112,53 @@ func (t *transfer) seconds(n, blockBytes int64) float64 {
 		return 0
 	}
 	bytes := float64(n) * float64(blockBytes)
-	s := t.launch + bytes/t.rate + t.copies.seconds(n)
-	if t.chunk > 0 {
-		s += math.Min(bytes, t.chunk) / t.fill
+	return max(t.launch+bytes/t.rate+float64(n)*t.call, t.floor, bytes/t.link)
+}
+
+// flashH2D is one gather kernel:
+//
+//	t = max(floor, launch + B / rate(pool))
+//
+// rate falls with the size of the host pool (TLB reach), linearly in log size. launch and floor
+// include submission and wait.
+func (t *transfer) flashH2D(f *Loading) {
+	t.launch, t.floor = f.FlashLaunch.SI(), f.FlashFloor.optional()
+	for _, r := range f.Flash {
+		t.rates.add(r.PoolGiB*(1<<30), r.SI())
 	}
-	return max(s, t.floor, bytes/t.link)
+}
+
+// gpuScatter is one scatter kernel. While it runs, compute loses the share contention of its speed:
+//
+//	t = max(floor, launch + B / rate)
+func (t *transfer) gpuScatter(f *Saving) {
+	t.launch, t.floor = f.GPULaunch.SI(), f.GPUFloor.optional()
+	t.rate, t.contention = f.GPURate.SI(), f.Contention.SI()
+}
+
+// ScatterThreads is the number of CPU threads that scatter saved blocks unless a system sets it:
+// on the calibrated hosts more gained at most 2 %.
+const ScatterThreads = 8
+
+// flashD2H is one memcpy into a staging buffer and the CPU's scatter of what has arrived:
+//
+//	t = call + B / min(link, scatter(threads))
+func (t *transfer) flashD2H(p *Profile, threads int) error {
+	if threads == 0 {
+		threads = int(math.Min(ScatterThreads, p.CPU.Cores.SI()))
+	}
+	if threads < 0 {
+		return fmt.Errorf("scatter threads: want 1 or more, or 0 for the profile's own, got %d", threads)
+	}
+	var scatter curve
+	for _, r := range p.Save.Scatter {
+		scatter.add(float64(r.Threads), r.SI())
+	}
+	t.launch = p.Save.FlashCall.SI()
+	t.rate, t.outside = scatter.power(float64(threads))
+	if below := float64(threads) / scatter.x[0]; below < 1 {
+		t.rate *= below // fewer threads scatter proportionally slower
+	}
+	t.rate = math.Min(t.link, t.rate)
+	return nil
 }

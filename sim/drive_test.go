@@ -26,9 +26,7 @@ func (c *scenario) modelled(t fatal, gpu *hw.Profile) *hw.Device {
 	if c.spec.Hot() {
 		opts.HotSlots, opts.BlockTokens = c.spec.Offload.HotBuffer, c.spec.BlockTokens
 	}
-	if c.spec.Progressive() {
-		opts.Microbatch, opts.Pipelined = c.spec.Selection.Microbatch, c.spec.Selection.Pipelined
-	}
+	opts.Pipelined = c.spec.Progressive() && c.spec.Selection.Pipelined
 	d, err := hw.NewDevice(gpu, &c.model, opts)
 	if err != nil {
 		t.Fatal(err)

@@ -229,7 +229,7 @@ func modelledDevice(s *sim.Spec, m *hw.Model) (*hw.Device, error) {
 	}
 	host := &gpu.Host
 	host.Step.Value, host.Request.Value, host.LayerSync.Value = 22.21, 1.779, 17.08
-	host.LayerRate.Value, host.LoadBlock.Value = 1.473, 72.57
+	host.LayerRate.Value = 1.473
 	gpu.LayerOverhead = slices.Clone(gpu.LayerOverhead)
 	for i, us := range []float64{3.077, 6.776, 18.54, 10.3, 19.54, 17.45, 17.39} {
 		gpu.LayerOverhead[i].Value = us
@@ -239,9 +239,7 @@ func modelledDevice(s *sim.Spec, m *hw.Model) (*hw.Device, error) {
 		opts = hw.DeviceOptions{LoadEngine: s.Offload.Load, SaveEngine: s.Offload.Save, Offload: true,
 			SaveBufferBytes: int64(s.Offload.SaveBufferMiB * (1 << 20))}
 	}
-	if s.Progressive() {
-		opts.Microbatch, opts.Pipelined = s.Selection.Microbatch, s.Selection.Pipelined
-	}
+	opts.Pipelined = s.Progressive() && s.Selection.Pipelined
 	return hw.NewDevice(gpu, m, opts)
 }
 

@@ -350,9 +350,7 @@ func (x *Simulator) library(k libraryKey) *dsa.Library {
 // DeviceOptions returns the options of the modelled device for a system.
 func DeviceOptions(s *sim.Spec) hw.DeviceOptions {
 	o := hw.DeviceOptions{TopP: s.Sampling == config.SamplingTopP, BlockTokens: s.BlockTokens}
-	if s.Progressive() {
-		o.Microbatch, o.Pipelined = s.Selection.Microbatch, s.Selection.Pipelined
-	}
+	o.Pipelined = s.Progressive() && s.Selection.Pipelined
 	if s.Offload.On {
 		o.LoadEngine, o.SaveEngine, o.Offload = s.Offload.Load, s.Offload.Save, true
 		o.GPULookup = s.GPULookup()
