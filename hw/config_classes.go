@@ -1,6 +1,7 @@
 package hw
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -52,6 +53,8 @@ func (k *configType) models(c rawConfig, key string) bool {
 		return k.windows != "" && c.number(key) >= 1
 	case "sliding_window_size": // Gemma 2 has both keys
 		return k.windows != "" && c.number(key) == c.number("sliding_window")
+	case "attn_type_list": // of layers: 0 is linear attention, 1 attends to all
+		return !bytes.Contains(c[key], []byte("0"))
 	case "index_topk_freq":
 		return k.indexed
 	case "head_dim": // with latents the size of the rotated part, or unused

@@ -111,9 +111,13 @@ func parseConfigJSON(file string, data []byte) (Model, error) {
 	if err := c.addMixture(&m, raw, kind); err != nil {
 		return Model{}, fmt.Errorf("%s: %w", file, err)
 	}
+	at, err := raw.addQuantFile(file)
+	if err != nil {
+		return Model{}, err
+	}
 	if err := raw.quantize(&m); err != nil {
-		const key = "quantization_config"
-		return Model{}, fmt.Errorf("%s:%d: %s: %w", file, lineOf(data, key), key, err)
+		return Model{}, fmt.Errorf("%s: %w", cmp.Or(at,
+			fmt.Sprintf("%s:%d: quantization_config", file, lineOf(data, "quantization_config"))), err)
 	}
 	if err := raw.addWindow(&m, kind); err != nil {
 		return Model{}, fmt.Errorf("%s: %w", file, err)

@@ -2,6 +2,8 @@ package hw
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -71,8 +73,13 @@ func TestFormatsAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"quant_method": "bitsandbytes", "load_in_4bit": true}`:        "quant_method = bitsandbytes",
 		`{"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION"}`: "quant_algo = MIXED_PRECISION",
-		`{"quant_method": "gptq", "bits": 4, "dynamic": {"a": {"bits": 8}}}`: "dynamic: layers in " +
-			"several formats",
+		`{"quant_method": "gptq", "bits": 4,
+			"dynamic": {"a": {"bits": 8}}}`: "a: layers in several",
+		`{"quant_method": "auto-round", "bits": 4,
+			"extra_config": {"mlp.0": {"bits": 8}, "lm_head": {"bits": 16}}}`: "mlp.0: layers in several",
+		`{"quant_method": "compressed-tensors", "format": "dense"}`: "config_groups: missing",
+		`{"config_groups": {"a": {"targets": ["re:.*mlp.*"],
+			"weights": {"num_bits": 8, "type": "float"}}}}`: `config_groups.a.targets = ["re:.*mlp.*"]`,
 		`{"quant_method": "gptq", "bits": 3}`: "weights of 3 bits",
 		`{"config_groups": {"a": {"weights": {"num_bits": 8, "type": "float"}}, "b": {"weights":
 			{"num_bits": 4, "type": "float", "group_size": 16}}}}`: "config_groups: groups in several",
@@ -92,17 +99,49 @@ func TestFormatsAreRefused(t *testing.T) {
 
 // Experts of a mixture may be narrow alone: attention of Kimi K2 and gpt-oss has 16 bits.
 func TestExpertsAloneAreNarrow(t *testing.T) {
-	m, err := parseConfigJSON("c.json", []byte(`{"model_type": "qwen3_moe", "head_dim": 128,
+	const mixture = `{"model_type": "qwen3_moe", "head_dim": 128,
 		"hidden_size": 2048, "intermediate_size": 6144, "max_position_embeddings": 40960,
 		"moe_intermediate_size": 768, "num_attention_heads": 32, "num_experts": 128,
 		"num_experts_per_tok": 8, "num_hidden_layers": 48, "num_key_value_heads": 4,
 		"vocab_size": 151936, "quantization_config": {"quant_method": "compressed-tensors",
-		"ignore": ["lm_head", "re:.*self_attn.*", "re:.*mlp.gate$"], "config_groups": {"group_0": {
-		"weights": {"num_bits": 4, "type": "int", "group_size": 32}}}}}`))
-	if err != nil || m.WeightBytesEach != 2 || m.ExpertBytesEach != 0.5625 ||
-		expertType(&m) != "int4_wo" {
+		KEPT "config_groups": {"group_0": {TARGETS
+		"weights": {"num_bits": 4, "type": "int", "group_size": 32}}}}}`
+	for kept, targets := range map[string]string{
+		`"ignore": ["lm_head", "re:.*self_attn.*", "re:.*mlp.gate$"],`: "",
+		`"exclude_modules": ["model.layers.0.self_attn*"],`:            `"targets": ["Linear"],`,
+		"": `"targets": ["re:.*mlp.experts.*"],`,
+	} {
+		text := strings.NewReplacer("KEPT", kept, "TARGETS", targets).Replace(mixture)
+		m, err := parseConfigJSON("c.json", []byte(text))
+		if err != nil || m.WeightBytesEach != 2 || m.ExpertBytesEach != 0.5625 ||
+			expertType(&m) != "int4_wo" {
+			t.Errorf("%s %s: %+v, %v", kept, targets, m, err)
+		}
+	}
+}
+
+// NVIDIA's checkpoints say how weights are stored in a file beside config.json. An error names it.
+func TestQuantizationBesideConfigJSON(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("config.json", "{"+strings.TrimSuffix(strings.TrimSpace(llama8B),
+		`, "torch_dtype": "bfloat16",
+	"quantization_config":`)+"}")
+	write("hf_quant_config.json", `{"producer": {"name": "modelopt"}, "quantization": {
+		"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8", "group_size": 16,
+		"exclude_modules": ["lm_head"]}}`)
+	m, err := LoadModel(dir)
+	if err != nil || m.WeightType != "nvfp4" || m.KVBytesEach != 1 {
 		t.Errorf("%+v, %v", m, err)
 	}
+	write("hf_quant_config.json", `{"quantization": {"quant_algo": "W4A8_AWQ"}}`)
+	_, err = LoadModel(dir)
+	wantError(t, "another format", err, "hf_quant_config.json:1: quantization: quant_algo = W4A8_AWQ "+
+		"is not modelled")
 }
 
 // Text parts of multimodal models are read, and named.

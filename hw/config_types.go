@@ -40,6 +40,10 @@ var configTypes = map[string]configType{
 	"gemma2":   {kvHeads: true, headDim: true, tied: true, windows: "wf"},
 	"stablelm": {kvHeads: true},
 
+	"cohere":            {tied: true},
+	"cohere2":           {tied: true, windows: "wwwf"},
+	"minimax":           {kvHeads: true, headDim: true, experts: localExperts},
+	"minimax_m2":        {kvHeads: true, headDim: true, experts: localExperts},
 	"gemma3_text":       {kvHeads: true, headDim: true, tied: true, windows: "wwwwwf"},
 	"mixtral":           {kvHeads: true, windows: "w", experts: localExperts},
 	"gpt_oss":           {kvHeads: true, headDim: true, windows: "wf", experts: localExperts},
