@@ -6,6 +6,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
 // NumbersFile is the file with the numbers of the latest pictures.
@@ -28,7 +29,7 @@ func numbers(figures []doc.Figure) []byte {
 				c.Values(func(series, x string, mean float64, s *doc.Sample) {
 					low, high := s.Ends(mean)
 					w.Write([]string{figures[i].Name, c.Title, c.Y, series, x, strconv.Itoa(max(1, s.N)),
-						number(mean), number(low), number(high), strconv.FormatBool(s.Unstable)})
+						stats.Exact(mean), stats.Exact(low), stats.Exact(high), strconv.FormatBool(s.Unstable)})
 				})
 			}
 		}
@@ -38,5 +39,3 @@ func numbers(figures []doc.Figure) []byte {
 	}
 	return out.Bytes()
 }
-
-func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

@@ -59,9 +59,6 @@ func where[T any](items []T, match func(*T) bool) (some []T) {
 	return some
 }
 
-// number prints a figure as its file has it.
-func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-
 // percent prints a share with its sign.
 func percent(share float64) string {
 	text := strconv.FormatFloat(100*share, 'f', 1, 64)

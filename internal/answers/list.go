@@ -10,6 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/fleet"
 	"github.com/sparseserve/sparseserve/sim/kv"
@@ -200,7 +201,7 @@ func figuresTable(figures []hw.NamedFigure) doc.Table {
 	t := doc.Table{Title: "Figures", Columns: doc.Columns("figure", ">value", "unit", "from",
 		"source")}
 	for _, f := range figures {
-		t.Add(f.Key, doc.As(f.Value, number(f.Value)), f.Unit, f.From, f.Source)
+		t.Add(f.Key, doc.As(f.Value, stats.Exact(f.Value)), f.Unit, f.From, f.Source)
 	}
 	return t
 }
@@ -277,7 +278,7 @@ func keysTable(title string, of any) doc.Table {
 		case int, string:
 			t.Add(f.Key, v, f.Tag.Get("unit"))
 		case float64:
-			t.Add(f.Key, doc.As(v, number(v)), f.Tag.Get("unit"))
+			t.Add(f.Key, doc.As(v, stats.Exact(v)), f.Tag.Get("unit"))
 		case bool:
 			t.Add(f.Key, yesNo(v), "")
 		case []int:

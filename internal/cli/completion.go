@@ -94,31 +94,27 @@ func values(v *kong.Value, begun string, words []string) []string {
 
 // namesOf maps a field's complete tag to the candidates for a value.
 var namesOf = map[string]func(begun string) []string{
-	"models": func(string) []string { return hw.ModelNames() },
-	"cards":  func(string) []string { return hw.CardNames() },
-	"kinds": func(string) (names []string) {
-		for _, k := range listKinds() {
-			names = append(names, k.name)
-		}
-		return names
-	},
+	"models":      func(string) []string { return hw.ModelNames() },
+	"cards":       func(string) []string { return hw.CardNames() },
+	"kinds":       named(listKinds, func(k *listKind) string { return k.name }),
 	"figures":     paperNames,
 	"claims":      claimNames,
 	"settings":    settingWords,
 	"knobs":       func(string) []string { return append(knobs("="), keys("=")...) },
 	"experiments": func(string) []string { return experiments.Names() },
-	"metrics": func(string) (names []string) {
-		for _, m := range whatif.Metrics() {
-			names = append(names, m.Name)
+	"metrics":     named(whatif.Metrics, func(m *whatif.Metric) string { return m.Name }),
+	"thresholds":  named(whatif.Thresholds, func(t *whatif.Threshold) string { return t.Name }),
+}
+
+// named returns what lists the names of things.
+func named[T any](all func() []T, name func(*T) string) func(string) []string {
+	return func(string) (names []string) {
+		things := all()
+		for i := range things {
+			names = append(names, name(&things[i]))
 		}
 		return names
-	},
-	"thresholds": func(string) (names []string) {
-		for _, t := range whatif.Thresholds() {
-			names = append(names, t.Name)
-		}
-		return names
-	},
+	}
 }
 
 // claimNames returns the names of papers and of their claims.

@@ -3,7 +3,6 @@ package doc
 import (
 	"cmp"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"gonum.org/v1/gonum/stat"
@@ -143,11 +142,10 @@ type HeatCell struct {
 
 // Values calls do for each value of the chart, with its series and its x, both as text.
 func (c *Chart) Values(do func(series, x string, value float64, s *Sample)) {
-	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	for i := range c.Lines {
 		for j := range c.Lines[i].Points {
 			p := &c.Lines[i].Points[j]
-			do(c.Lines[i].Name, number(p.X), p.Y, &p.Sample)
+			do(c.Lines[i].Name, stats.Exact(p.X), p.Y, &p.Sample)
 		}
 	}
 	for i := range c.Bars {

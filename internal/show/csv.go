@@ -7,6 +7,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
 // csvHeader lists the columns of a document as CSV. There is one line per cell, because tables and
@@ -35,8 +36,8 @@ func CSV(w io.Writer, d *doc.Doc) error {
 		for _, c := range f.Charts {
 			title := strings.TrimSuffix(f.Title+": "+c.Title, ": ")
 			c.Values(func(series, x string, value float64, s *doc.Sample) {
-				write("chart", title, series, strings.TrimSpace(c.X+" "+x), c.Y, exact(value), known(s.Low),
-					known(s.High))
+				write("chart", title, series, strings.TrimSpace(c.X+" "+x), c.Y, stats.Exact(value),
+					known(s.Low), known(s.High))
 			})
 		}
 	}
@@ -56,7 +57,7 @@ func csvTable(write func(...string), t *doc.Table) {
 		for _, c := range t.Shown() {
 			text := r.At(c)
 			if c < len(r.Cells) && r.Cells[c].Value != nil {
-				text = exact(*r.Cells[c].Value)
+				text = stats.Exact(*r.Cells[c].Value)
 			}
 			write("table", title, strconv.Itoa(i+1), t.Columns[c].Name, t.Columns[c].Unit, text)
 		}
@@ -66,11 +67,9 @@ func csvTable(write func(...string), t *doc.Table) {
 	}
 }
 
-func exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
-
 func known(v *float64) string {
 	if v == nil {
 		return ""
 	}
-	return exact(*v)
+	return stats.Exact(*v)
 }

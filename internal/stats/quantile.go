@@ -126,6 +126,9 @@ func Digits(v float64) string {
 	return strconv.FormatFloat(v, 'f', min(decimals, 6), 64)
 }
 
+// Exact formats a value with as many digits as it needs to be read back.
+func Exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
 // Tick formats a value for axes and names: with as few digits as needed, at most four.
 func Tick(v float64) string {
 	for _, unit := range []struct {
