@@ -126,28 +126,6 @@ func (d data) split(group func(observation) string, fewest int, keep func(observ
 	return fit, held
 }
 
-// beyond returns the extra time of each point over the base's point of the same key, which may be
-// negative. Points without a base are dropped.
-func (d data) beyond(base data, key func(observation) string) (longer data) {
-	known := map[string]observation{}
-	for _, at := range base {
-		known[key(at)] = at
-	}
-	for _, at := range d {
-		if b, ok := known[key(at)]; ok {
-			at.seconds -= b.seconds
-			at.within = combined(at.within, b.within)
-			longer = append(longer, at)
-		}
-	}
-	return longer
-}
-
-func positive(at observation) bool { return at.seconds > 0 }
-
-// pointKey returns a point's key without the probe.
-func pointKey(at observation) string { return at.Shape + " " + at.Sizes() }
-
 // together assigns all points to one group.
 func together(observation) string { return "" }
 

@@ -69,11 +69,6 @@ func (p *Profile) PrefillRate(m *Model, span sim.Span) float64 {
 	return rate
 }
 
-// HostStepSeconds returns the host's seconds per step, without layers.
-func (p *Profile) HostStepSeconds(requests int64) float64 {
-	return p.Host.Step.SI() + float64(requests)*p.Host.Request.optional()
-}
-
 // PrefillSeconds returns the seconds of one layer's attention to a chunk, with each query head's
 // pattern, and of the indices. Without groups attention is dense. K and V before the chunk are in
 // KV blocks of blockTokens tokens; 0: in tensors.

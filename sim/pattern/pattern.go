@@ -22,9 +22,6 @@ const (
 // estimated.
 const BlockTokens = 64
 
-// TileTokens is the number of queries in a tile of the kernels: two rows of blocks.
-const TileTokens = 128
-
 // Head is the attention pattern of one query head.
 type Head struct {
 	Kind Kind
