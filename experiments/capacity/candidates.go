@@ -19,6 +19,21 @@ type Candidate struct {
 	Start    float64 // first rate to try, requests/s
 }
 
+// atSeeds lists the runs of a candidate with seeds, after set has changed each.
+func (c *Candidate) atSeeds(seeds []uint64, set func(*config.Point)) []config.Point {
+	points := make([]config.Point, len(seeds))
+	for i, seed := range seeds {
+		points[i] = c.Point
+		set(&points[i])
+		points[i].Seed = seed
+		points[i].Name = config.PointName(&points[i])
+	}
+	return points
+}
+
+// Runs lists the runs of a candidate, one per seed.
+func (c *Candidate) Runs() []config.Point { return c.atSeeds(c.Seeds, func(*config.Point) {}) }
+
 // Candidates lists the sweep's points without rates and seeds.
 func Candidates(s *config.Sweep) ([]Candidate, error) {
 	candidates, err := compared(s, true)
@@ -35,8 +50,8 @@ func Candidates(s *config.Sweep) ([]Candidate, error) {
 	return candidates, err
 }
 
-// purchasable lists the sweep's points under one load.
-func purchasable(s *config.Sweep) ([]Candidate, error) {
+// UnderLoad lists the sweep's points without seeds, each under its lowest rate.
+func UnderLoad(s *config.Sweep) ([]Candidate, error) {
 	candidates, err := compared(s, false)
 	for i := range candidates {
 		c := &candidates[i]

@@ -75,54 +75,38 @@ func (r *fleetRun) shares() []Share {
 	return all
 }
 
-// mostLonger is the maximum number of times that a run is extended.
-const mostLonger = 6
-
 // serve runs replicas of a candidate under a load, and repeats the run with more requests until it
 // is long enough.
 func (b *buyer) serve(ctx context.Context, o *option, stage string, replicas int, load float64,
 	requests int) (*fleetRun, error) {
-	for range mostLonger {
+	return lengthened(requests, func(requests int) (*fleetRun, int, error) {
 		r, err := b.once(ctx, o, stage, replicas, load, requests)
-		if err != nil || !r.holds() || !endless(&o.Point.Workload) {
-			return r, err
+		if err != nil || !r.holds() || !endless(&o.Point.Workload) || r.requests >= mostRequests {
+			return r, 0, err
 		}
 		point := withLoad(o.Point, replicas, load, requests)
-		for i := range r.sums {
-			requests = max(requests, steady(&point.Workload, &r.sums[i]))
+		enough := longest(&point.Workload, r.trials)
+		if enough <= r.requests {
+			enough = 0
 		}
-		if requests <= r.requests || r.requests >= mostRequests {
-			return r, nil
-		}
-	}
-	return b.once(ctx, o, stage, replicas, load, requests)
+		return r, enough, nil
+	})
 }
 
 // once runs replicas of a candidate under a load with its seeds.
 func (b *buyer) once(ctx context.Context, o *option, stage string, replicas int, load float64,
-	requests int) (*fleetRun, error) {
-	r := &fleetRun{stage: stage, replicas: replicas, load: load, slo: o.slo}
-	points := make([]config.Point, len(o.Seeds))
-	for i, seed := range o.Seeds {
-		points[i] = withLoad(o.Point, replicas, load, requests)
-		points[i].Seed = seed
-		o.slo.judge(&points[i])
-		points[i].Name = config.PointName(&points[i])
-	}
+	requests int) (r *fleetRun, err error) {
+	r = &fleetRun{stage: stage, replicas: replicas, load: load, slo: o.slo}
+	points := o.atSeeds(o.Seeds, func(p *config.Point) {
+		*p = withLoad(*p, replicas, load, requests)
+		o.slo.judge(p)
+	})
 	r.requests = points[0].Workload.Requests
-	results, err := b.made(ctx, points, stage == stageExpected)
-	if err != nil {
-		return nil, err
+	r.trials, r.sums, err = b.trials(ctx, points, o.slo.bounds, stage == stageExpected)
+	for i := range r.trials {
+		r.trials[i].Stage, r.trials[i].Rate = stage, load
 	}
-	for i := range results {
-		trial, err := b.trial(&results[i], o.slo.bounds)
-		if err != nil {
-			return nil, err
-		}
-		trial.Stage, trial.Rate = stage, load
-		r.trials, r.sums = append(r.trials, trial), append(r.sums, results[i].Summary)
-	}
-	return r, nil
+	return r, err
 }
 
 // least returns the run with the fewest replicas, at most `most`, that meet the service level; nil

@@ -83,8 +83,7 @@ type Planner struct {
 	// that no other process has claimed, and takes the others' runs from the store.
 	Shared *run.Shared
 	// Planned and Finished count runs (candidates for a purchase) for a progress bar. Goroutines call
-	// them concurrently; they may be nil. Planned corrects GuessRuns when a candidate takes more or
-	// fewer runs.
+	// them concurrently; they may be nil. A search plans its runs as it goes.
 	Planned  func(n int)
 	Finished func()
 	// Say receives progress messages of a purchase. It may be nil.
@@ -93,16 +92,6 @@ type Planner struct {
 	slots chan struct{}
 	mu    sync.Mutex
 	notes []string
-}
-
-// GuessRuns estimates the number of runs for the candidates.
-func GuessRuns(g *config.GoodputSearch, candidates ...Candidate) int {
-	bisections := int(math.Ceil(math.Log2(1 / g.Width)))
-	runs := 0
-	for _, c := range candidates {
-		runs += len(c.Seeds) * (4 + bisections + 2 + 3)
-	}
-	return runs
 }
 
 // Do searches for the goodput of each candidate and returns the goodputs found, in the order of
@@ -139,6 +128,20 @@ func (p *Planner) start() {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	p.slots, p.notes = make(chan struct{}, workers), nil
+	p.silence()
+}
+
+// silence makes calls that nobody listens to do nothing.
+func (p *Planner) silence() {
+	if p.Planned == nil {
+		p.Planned = func(int) {}
+	}
+	if p.Finished == nil {
+		p.Finished = func() {}
+	}
+	if p.Say == nil {
+		p.Say = func(string) {}
+	}
 }
 
 // each calls do for each candidate, given by its point, in parallel.
@@ -186,61 +189,47 @@ func (p *Planner) candidate(ctx context.Context, spec config.GoodputSearch,
 		return nil, err
 	}
 	spec.Max = mostLoad(&first, spec.Start, spec.Max)
-	guess := guess{left: GuessRuns(&spec, *c), planned: p.Planned}
 	s := &search{spec: spec, slo: slo, seeds: c.Seeds, unit: RateUnit(&c.Point.Workload)}
 	s.probe = func(ctx context.Context, rate float64, seeds []uint64) ([]Trial, error) {
 		w := c.Point.Workload
 		w.Rate = rate
-		w.Requests = min(max(w.Requests, sessionRequests(&w)), mostRequests)
-		for range mostLonger {
-			guess.take(len(seeds))
+		requests := min(max(w.Requests, sessionRequests(&w)), mostRequests)
+		return lengthened(requests, func(requests int) ([]Trial, int, error) {
+			w.Requests = requests
 			trials, err := p.probe(ctx, c, slo.bounds, &w, seeds)
 			if err != nil || s.unit != loadSessions || !endless(&w) || !slo.holds(trials) {
-				return trials, err
+				return trials, 0, err
 			}
-			longer := 0
-			for i := range trials {
-				longer = max(longer, min(steadyAt(&w, trials[i].e2e), mostRequests))
-			}
-			if longer <= w.Requests {
-				return trials, nil
-			}
-			w.Requests = longer
-		}
-		guess.take(len(seeds))
-		return p.probe(ctx, c, slo.bounds, &w, seeds)
+			return trials, min(longest(&w, trials), mostRequests), nil
+		})
 	}
 	if err := s.run(ctx); err != nil {
 		return nil, err
 	}
-	guess.end()
 	return s.goodput(c), nil
 }
 
-// guess tracks the estimated number of runs that a candidate still needs. Runs beyond the estimate
-// are reported to planned.
-type guess struct {
-	mu      sync.Mutex
-	left    int
-	planned func(runs int) // nil: not counted
-}
+// mostLonger is the maximum number of times that a run is extended.
+const mostLonger = 6
 
-func (g *guess) take(runs int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.left -= runs; g.left < 0 {
-		g.plan(-g.left)
-		g.left = 0
+// lengthened makes runs with more and more requests. try also returns the number of requests from
+// which the run is long enough.
+func lengthened[T any](requests int, try func(requests int) (T, int, error)) (T, error) {
+	for i := 0; ; i++ {
+		made, enough, err := try(requests)
+		if err != nil || enough <= requests || i == mostLonger {
+			return made, err
+		}
+		requests = enough
 	}
 }
 
-// end removes the runs that were not made from the planned count.
-func (g *guess) end() { g.plan(-g.left) }
-
-func (g *guess) plan(runs int) {
-	if g.planned != nil {
-		g.planned(runs)
+// longest returns the largest steadyAt of trials.
+func longest(w *traces.Spec, trials []Trial) (requests int) {
+	for i := range trials {
+		requests = max(requests, steadyAt(w, trials[i].e2e))
 	}
+	return requests
 }
 
 // limitsOf returns the service level of a point on its model and card.
@@ -252,26 +241,26 @@ func limitsOf(p *config.Point) (limits, error) {
 // probe runs a candidate under a workload with some seeds.
 func (p *Planner) probe(ctx context.Context, c *Candidate, bounds []config.Bound, w *traces.Spec,
 	seeds []uint64) ([]Trial, error) {
-	points := make([]config.Point, len(seeds))
-	for i, seed := range seeds {
-		points[i] = c.Point
-		points[i].Seed, points[i].Workload = seed, *w
-		points[i].Name = config.PointName(&points[i])
+	p.Planned(len(seeds))
+	points := c.atSeeds(seeds, func(at *config.Point) { at.Workload = *w })
+	trials, _, err := p.trials(ctx, points, bounds, false)
+	for range trials {
+		p.Finished()
 	}
-	results, err := p.made(ctx, points, false)
-	if err != nil {
-		return nil, err
-	}
+	return trials, err
+}
+
+// trials is made. It also returns the outcomes.
+func (p *Planner) trials(ctx context.Context, points []config.Point, bounds []config.Bound,
+	paced bool) ([]Trial, []metrics.Summary, error) {
+	results, err := p.made(ctx, points, paced)
 	trials := make([]Trial, len(results))
 	for i := range results {
-		if trials[i], err = p.trial(&results[i], bounds); err != nil {
-			return nil, err
-		}
-		if p.Finished != nil {
-			p.Finished()
+		if err == nil {
+			trials[i], err = p.trial(&results[i], bounds)
 		}
 	}
-	return trials, nil
+	return trials, run.Summaries(results), err
 }
 
 // made returns the results of points. It runs the points that are not in the store, and with paced

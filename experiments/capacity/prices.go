@@ -12,6 +12,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/lines"
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
@@ -53,32 +54,20 @@ func LoadPrices(path string) (*Prices, error) {
 		text = string(read)
 	}
 	const want = "want [[price]] tables of provider, gpu, usd_per_hour, offer, date, source and via"
-	file := p.File
-	if err := hw.DecodeTOML(file, text, p); err != nil {
+	if err := hw.DecodeTOML(p.File, text, p); err != nil {
 		return nil, fmt.Errorf("%w; %s", err, want)
 	}
-	p.File = file
 	if len(p.Rows) == 0 {
 		return nil, fmt.Errorf("%s: no price; %s", p.File, want)
 	}
-	p.findLines(text)
+	at := lines.OfTOML(text)
 	for i := range p.Rows {
+		p.Rows[i].line = at[fmt.Sprintf("price[%d]", i)]
 		if err := p.check(i); err != nil {
 			return nil, err
 		}
 	}
 	return p, nil
-}
-
-// findLines gives each row the line of its [[price]].
-func (p *Prices) findLines(text string) {
-	i, n := 0, 0
-	for line := range strings.Lines(text) {
-		if n++; strings.HasPrefix(strings.TrimSpace(line), "[[price]]") && i < len(p.Rows) {
-			p.Rows[i].line = n
-			i++
-		}
-	}
 }
 
 func (p *Prices) check(i int) error {

@@ -75,11 +75,10 @@ func OffersOf(s *config.Sweep) (*Offers, error) {
 		return nil, err
 	}
 	f := &Offers{sweep: s, prices: prices}
-	candidates, err := purchasable(s)
+	candidates, err := UnderLoad(s)
 	if err != nil {
 		return nil, err
 	}
-	levels := map[string]*option{} // a first option of each machine and model
 	seen := samples{}
 	for i, c := range candidates {
 		o := &option{Candidate: c, index: i, gpus: c.Point.System.TensorParallel}
@@ -99,14 +98,9 @@ func OffersOf(s *config.Sweep) (*Offers, error) {
 		o.replica = float64(o.gpus) * o.price.USDPerHour
 		p := &c.Point
 		o.machine = fmt.Sprint(p.Model, " ", p.GPU, " ", p.Card, " ", p.System.Engine, " ", o.gpus)
-		first := levels[o.machine]
-		if first == nil {
-			first, levels[o.machine] = o, o
-			if err := o.level(); err != nil {
-				return nil, fmt.Errorf("%s: %w", s.Source(), err)
-			}
+		if err := o.level(); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.Source(), err)
 		}
-		o.asked, o.slo, o.perByte = first.asked, first.slo, first.perByte
 		if o.traffic, err = seen.tooLong(&o.Point, false); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Source(), err)
 		}
@@ -187,11 +181,11 @@ func (b *buyer) look(ctx context.Context, f *Offers) error {
 	if len(best) > 0 {
 		price = "the cheapest is " + USD(b.best) + " an hour"
 	}
-	b.say(price + "; looking for what is cheaper without a margin")
+	b.Say(price + "; looking for what is cheaper without a margin")
 	if err := b.withoutMargin(ctx, f, best); err != nil {
 		return err
 	}
-	b.say(price + "; looking how far it is from its limits")
+	b.Say(price + "; looking how far it is from its limits")
 	if len(best) == 0 {
 		return b.nearest(ctx, f.options)
 	}
@@ -204,9 +198,7 @@ func (b *buyer) look(ctx context.Context, f *Offers) error {
 // choose finds the number of replicas for each option that can still be as cheap as the cheapest
 // found.
 func (b *buyer) choose(ctx context.Context, options []*option) error {
-	if b.Planned != nil {
-		b.Planned(len(options))
-	}
+	b.Planned(len(options))
 	order := inTurn(options)
 	for size := firstRound; len(order) > 0; size *= roundGrowth {
 		round := order[:min(size, len(order))]
@@ -220,23 +212,15 @@ func (b *buyer) choose(ctx context.Context, options []*option) error {
 			}
 		}
 		if !math.IsInf(b.best, 1) {
-			b.say("best so far " + USD(b.best) + " an hour")
+			b.Say("best so far " + USD(b.best) + " an hour")
 		}
 	}
 	return nil
 }
 
-func (b *buyer) say(text string) {
-	if b.Say != nil {
-		b.Say(text)
-	}
-}
-
 // need finds the number of replicas for an option at no more than the best price.
 func (b *buyer) need(ctx context.Context, o *option) error {
-	if b.Finished != nil {
-		defer b.Finished()
-	}
+	defer b.Finished()
 	most := b.plan.MaxReplicas - o.spare
 	affordable := most
 	if !math.IsInf(b.best, 1) {
@@ -273,8 +257,9 @@ func (b *buyer) expect(ctx context.Context, o *option) error {
 // is tried first.
 func (b *buyer) withoutMargin(ctx context.Context, f *Offers, best []*option) error {
 	planned, finished, say := b.Planned, b.Finished, b.Say
-	b.Planned, b.Finished, b.Say = nil, nil, nil // the candidates were counted before
 	defer func() { b.Planned, b.Finished, b.Say = planned, finished, say }()
+	b.Planned, b.Finished, b.Say = nil, nil, nil // the candidates were counted before
+	b.silence()
 	var bare []*option
 	of := map[*option]*option{}
 	for _, o := range f.options {

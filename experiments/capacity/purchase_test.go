@@ -68,7 +68,7 @@ func exhaustive(
 	if err != nil {
 		t.Fatal(err)
 	}
-	candidates, err := purchasable(s)
+	candidates, err := UnderLoad(s)
 	if err != nil {
 		t.Fatal(err)
 	}

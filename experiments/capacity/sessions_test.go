@@ -81,7 +81,7 @@ func TestPurchaseOfSessions(t *testing.T) {
 	if a.LoadUnit != "sessions/s" || a.Load != "2 sessions/s, poisson" {
 		t.Errorf("load %q in %s", a.Load, a.LoadUnit)
 	}
-	candidates, err := purchasable(s)
+	candidates, err := UnderLoad(s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -111,43 +111,28 @@ func (l *Studies) write(e *experiments.Experiment, all ...run.File) error {
 	return err
 }
 
-// plan counts the runs to make. The count for a goodput search is an estimate.
+// plan counts the runs to make. A goodput search counts its own.
 func (l *Studies) plan(all []experiments.Experiment) error {
-	runs, points := 0, map[string]config.Point{} // by hash
+	points := map[string]config.Point{} // by hash
 	for _, e := range all {
-		n, err := l.planOf(&e, points)
+		if e.Command != "simulate" {
+			continue
+		}
+		s, err := l.load(e.Name)
+		var swept []config.SweepPoint
+		if err == nil {
+			swept, err = s.Points()
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", e.Name, err)
 		}
-		runs += n
-	}
-	missing, _, err := l.Store.Missing(slices.Collect(maps.Values(points)), config.Until(l.ctx))
-	l.Planned(runs + len(missing))
-	return err
-}
-
-// planOf returns an estimate of the runs of a goodput search, and adds the runs of a sweep to
-// points.
-func (l *Studies) planOf(e *experiments.Experiment, points map[string]config.Point) (int, error) {
-	switch e.Command {
-	case "goodput":
-		s, candidates, err := l.candidates(e.Name)
-		if err != nil {
-			return 0, err
-		}
-		return capacity.GuessRuns(&s.Goodput, candidates...), nil
-	case "simulate":
-		s, err := l.load(e.Name)
-		if err != nil {
-			return 0, err
-		}
-		swept, err := s.Points()
 		for _, p := range swept {
 			points[p.Hash] = p.Point
 		}
-		return 0, err
 	}
-	return 0, nil
+	missing, _, err := l.Store.Missing(slices.Collect(maps.Values(points)), config.Until(l.ctx))
+	l.Planned(len(missing))
+	return err
 }
 
 // sweep runs an experiment that serves requests.

@@ -3,6 +3,5 @@
 // kernel cost, by a card's profile. Search (search.go) selects for each head the candidate whose
 // attention output (attend.go) is nearest to dense attention's output, over masks that are
 // estimated as the kernels estimate them (mask.go). Heads come from a model (model.go), computed by
-// the reference or a live device, or are synthetic with a planted pattern (planted.go), which
-// evaluates the search.
+// the reference or a live device. Tests plant patterns in synthetic heads (planted_test.go).
 package patterns

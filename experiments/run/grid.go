@@ -23,6 +23,8 @@ type Grid struct {
 	// Finished is called for every request that leaves a server. Goroutines call it concurrently; it
 	// may be nil.
 	Finished func()
+	// Missing, if not nil, is called by Store.Do with the points that it makes.
+	Missing func([]config.Point)
 	// Made, if not nil, is called for every point that has finished and is kept, concurrently from
 	// goroutines.
 	Made func(Result)

@@ -20,6 +20,9 @@ func (s *Store) Do(ctx context.Context, grid Grid, points []config.Point) (resul
 	if err != nil {
 		return nil, notes, err
 	}
+	if grid.Missing != nil {
+		grid.Missing(missing)
+	}
 	grid.Store = s
 	_, runErr := grid.Do(ctx, longestFirst(missing))
 	for _, p := range points {

@@ -117,18 +117,12 @@ func (v *Validation) simulations(ctx context.Context) (places []string, err erro
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, store.Pack(), store.Close()) }()
-	points := pointsOf(v.points)
-	missing, _, err := store.Missing(points, config.Until(ctx))
-	if err != nil {
-		return nil, err
-	}
-	v.Planned(requestsOf(missing))
 	simulate := func(ctx context.Context, p config.Point, sink run.Sink) (metrics.Summary, error) {
 		sink.Steps = nil // only steps of live runs are compared
 		return v.Simulate(ctx, p, sink)
 	}
-	_, notes, err := store.Do(ctx, run.Grid{Run: simulate, Workers: v.Workers, Finished: v.Finished},
-		points)
+	_, notes, err := store.Do(ctx, run.Grid{Run: simulate, Workers: v.Workers, Finished: v.Finished,
+		Missing: func(missing []config.Point) { v.Planned(requestsOf(missing)) }}, pointsOf(v.points))
 	v.notes = append(v.notes, notes...)
 	if err != nil {
 		return nil, fmt.Errorf("simulation: %w", err)

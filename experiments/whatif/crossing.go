@@ -1,7 +1,6 @@
 package whatif
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -49,8 +48,8 @@ func (c *Crossing) end(a *Answer, value **float64) {
 	}
 }
 
-// find narrows the range to where the answer changes.
-func (t *test) find(ctx context.Context) (*Crossing, error) {
+// find narrows the range to where the answer changes. ask answers for a value of the knob.
+func (t *test) find(ask func(value string) (Answer, error)) (*Crossing, error) {
 	knob := &t.r.Knob
 	c := &Crossing{Name: t.Name, Question: t.Question, Knob: knob.Name, Keys: knob.Keys}
 	line := bracket.Line{Width: crossingWidth, Geometric: true,
@@ -61,13 +60,7 @@ func (t *test) find(ctx context.Context) (*Crossing, error) {
 		values = append(values, v)
 	}
 	from, to, err := line.Cross(values, func(v float64) (bracket.Verdict, error) {
-		value := knob.round(v)
-		settings, err := knob.settings(t.cfg, value)
-		if err != nil {
-			return "", err
-		}
-		a, err := t.holds(ctx, t, settings)
-		a.Setting = value
+		a, err := ask(knob.round(v))
 		c.Tried = append(c.Tried, a)
 		return a.Verdict, err
 	})
@@ -81,7 +74,7 @@ func (t *test) find(ctx context.Context) (*Crossing, error) {
 	if !t.own {
 		return c, nil
 	}
-	own, err := t.holds(ctx, t, nil)
+	own, err := ask("")
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +116,7 @@ func (t *test) words(c *Crossing, low, high *Answer) string {
 		if !t.r.Knob.Factor {
 			return a.Setting
 		}
-		settings, err := t.r.Knob.settings(t.cfg, a.Setting)
+		settings, err := t.r.Knob.settings(t.study.cfg, a.Setting)
 		if err != nil || len(settings) == 0 {
 			return "x " + a.Setting
 		}

@@ -2,10 +2,8 @@ package whatif
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -138,18 +136,17 @@ func TestCrossingIsAnInterval(t *testing.T) {
 		"fails":       {1000, 2000, 1, 100, "no at rate = 1 and at 100: no threshold between"},
 		"one step up": {3.1, 3.3, 3.1, 3.3, "; between them it is undecided"},
 	} {
-		th := test{Threshold: &Threshold{Yes: "yes", No: "no", holds: func(_ context.Context, _ *test,
-			s []config.Setting) (a Answer, err error) {
-			v, err := strconv.ParseFloat(fmt.Sprint(s[0].Value), 64)
-			a.Verdict = bracket.Undecided
+		th := test{Threshold: &Threshold{Yes: "yes", No: "no"}, r: ranges(t, "rate=1..100")[0]}
+		x, err := th.find(func(value string) (Answer, error) {
+			a := Answer{Setting: value, Verdict: bracket.Undecided}
+			v, err := number(value)
 			if v < c.fails {
 				a.Verdict = bracket.Fails
 			} else if v >= c.holds {
 				a.Verdict = bracket.Holds
 			}
 			return a, err
-		}}, r: ranges(t, "rate=1..100")[0]}
-		x, err := th.find(t.Context())
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

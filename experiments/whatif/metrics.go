@@ -42,26 +42,27 @@ func Metrics() []Metric {
 
 // MetricNamed returns a metric.
 func MetricNamed(name string) (Metric, error) {
+	return named("metric", name, Metrics(), func(m *Metric) string { return m.Name })
+}
+
+// named returns the entry of a list that the value of a flag names.
+func named[T any](flag, name string, all []T, nameOf func(*T) string) (one T, err error) {
 	var names []string
-	for _, m := range Metrics() {
-		if m.Name == name {
-			return m, nil
+	for i := range all {
+		if names = append(names, nameOf(&all[i])); nameOf(&all[i]) == name {
+			return all[i], nil
 		}
-		names = append(names, m.Name)
 	}
-	if near := config.DidYouMean(name, names); near != "" {
-		return Metric{}, fmt.Errorf("--metric %s: no such metric%s", name, near)
-	}
-	return Metric{}, fmt.Errorf("--metric %s: no such metric; want one of %s", name,
-		strings.Join(names, ", "))
+	return one, fmt.Errorf("--%s %s: no such %[1]s%s; want one of %s", flag, name,
+		config.DidYouMean(name, names), strings.Join(names, ", "))
 }
 
 // checkMetric refuses prefix cache hits as a metric if neither the configuration nor a variant has
 // a prefix cache: 0 would look like a cache without hits.
-func (s *Study) checkMetric(variants []variant) error {
-	caches := func(one subject) bool { return one.point().System.CachesPrefixes() }
+func (s *Study) checkMetric() error {
+	caches := func(one subject) bool { return one.Point.System.CachesPrefixes() }
 	if s.Metric.Name != prefixHits || slices.ContainsFunc(s.cases, caches) ||
-		slices.ContainsFunc(variants, func(v variant) bool {
+		slices.ContainsFunc(s.variants, func(v variant) bool {
 			return slices.ContainsFunc(v.subjects, caches)
 		}) {
 		return nil

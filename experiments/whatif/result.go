@@ -90,10 +90,10 @@ type HeatMap struct {
 
 // caseOf describes a server of the configuration.
 func (s *Study) caseOf(one *subject) *Case {
-	p := one.point()
+	p := &one.Point
 	c := &Case{Name: p.SystemLabel(), System: p.System.Name, Model: p.Model, GPU: p.GPU,
 		Rate: p.Workload.MeanRate(), Sessions: p.Workload.Trace == traces.Sessions,
-		Seeds: one.seeds(), Requests: traces.Count(p.Workload), Knobs: []*KnobResult{}}
+		Seeds: one.Seeds, Requests: traces.Count(p.Workload), Knobs: []*KnobResult{}}
 	if bounds, err := p.Bounds(); err == nil {
 		c.SLO = p.SLO.String(bounds)
 	}
@@ -101,25 +101,25 @@ func (s *Study) caseOf(one *subject) *Case {
 }
 
 // fill stores the values of a case's variants, given in their order.
-func (s *Study) fill(out *Result, c *Case, index int, variants []variant, values []Value) {
+func (s *Study) fill(out *Result, c *Case, index int, values []Value) {
 	knobs := map[string]*KnobResult{}
 	for i := range s.Ranges {
 		k := &s.Ranges[i].Knob
 		r := &KnobResult{Knob: k.Name, About: k.About, Keys: k.Keys, Factor: k.Factor,
-			Base: k.has(s.cases[index].point())}
+			Base: k.has(&s.cases[index].Point)}
 		knobs[k.Name] = r
 		c.Knobs = append(c.Knobs, r)
 	}
 	if len(s.Heat) > 0 {
-		a, b := &s.Heat[0], &s.Heat[1]
+		a, b, steps := &s.Heat[0], &s.Heat[1], cmp.Or(s.Steps, HeatSteps)
 		c.Heat = &HeatMap{A: a.Knob.Name, B: b.Knob.Name, FactorA: a.Knob.Factor, FactorB: b.Knob.Factor,
-			ValuesA: a.At(s.steps(HeatSteps)), ValuesB: b.At(s.steps(HeatSteps))}
+			ValuesA: a.At(steps), ValuesB: b.At(steps)}
 		for range c.Heat.ValuesB {
 			c.Heat.Cells = append(c.Heat.Cells, make([]*float64, len(c.Heat.ValuesA)))
 		}
 	}
-	for i := range variants {
-		v := &variants[i]
+	for i := range s.variants {
+		v := &s.variants[i]
 		value := values[i*len(s.cases)+index]
 		if v.row >= 0 {
 			if !value.none {

@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -26,9 +27,14 @@ type Study struct {
 	Thresholds []Threshold
 	Steps      int // of a range; 0 = TornadoSteps, HeatSteps
 
-	base    *config.Sweep
-	cases   []subject // of the configuration itself
-	goodput config.GoodputSearch
+	hashes   *config.Hasher
+	base     *config.Sweep
+	cfg      *config.Config // of base
+	cases    []subject      // of the configuration itself
+	variants []variant
+	tests    []test
+	notes    []string
+	goodput  config.GoodputSearch
 	// first marks a first look: if the configuration sets no key of [goodput], a tornado or heat map
 	// of goodput uses one seed and searches within firstWidth, because it has many values.
 	first bool
@@ -46,67 +52,99 @@ type variant struct {
 	subjects    []subject
 }
 
-// prepare reads the configuration and all variants of the tornado and the heat map before anything
-// runs. Refused variants of default knobs are omitted with a note.
-func (s *Study) prepare(ctx context.Context, e *Evaluator) (variants []variant, notes []string,
-	err error) {
-	if err := s.checkSize(); err != nil {
-		return nil, nil, err
+func (v *variant) settings(cfg *config.Config) (all []config.Setting, err error) {
+	for i, k := range v.knobs {
+		settings, err := k.settings(cfg, v.values[i])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, settings...)
 	}
+	return all, nil
+}
+
+// Check reads the configuration and all variants before anything runs. It returns an error if the
+// study cannot run. Refused variants of default knobs are omitted with a note.
+func (s *Study) Check(ctx context.Context) (err error) {
+	all := s.wanted()
+	if n := len(all); n > config.MostPoints {
+		return fmt.Errorf("--vary, --heat: %d values, a what-if has at most %d; take out values, or "+
+			"give fewer --steps", n, config.MostPoints)
+	}
+	s.hashes = config.NewHasher()
 	if s.base, err = s.load(nil, s.Metric.Search()); err != nil {
-		return nil, nil, err
+		return err
 	}
-	s.goodput = s.base.Goodput
+	s.cfg, s.goodput = s.base.Variants[0].Config, s.base.Goodput
 	if s.first = s.Metric.Search() && !s.goodput.Given && len(s.Thresholds) == 0; s.first {
 		s.goodput.Coarse, s.goodput.Width = true, firstWidth
 	}
-	if s.cases, err = s.servers(e, s.base); err != nil {
-		return nil, nil, err
+	if s.cases, err = s.servers(s.base); err != nil {
+		return err
 	}
-	for i := range s.cases {
-		if one := &s.cases[i]; s.Metric.Search() {
-			if err := capacity.CheckRefused(one.point(), one.seeds()[0]); err != nil {
-				return nil, nil, err
-			}
-		}
+	if err := s.checkLoad(); err != nil {
+		return err
 	}
-	cfg := s.base.Variants[0].Config
-	if cfg.NoRates && !s.Metric.Search() {
-		return nil, nil, fmt.Errorf("--metric %s: workload.rate: not set, and %s needs one load; "+
-			"set it, as in --set workload.rate=1", s.Metric.Name, s.Metric.Name)
-	}
-	if rates := len(cfg.Rates) * len(cfg.Clients); !s.Metric.Search() && rates > 1 {
-		return nil, nil, fmt.Errorf("--metric %s: the configuration has %d loads and is about one; "+
-			"choose it, as in --set workload.rate=%s",
-			s.Metric.Name, rates, text(cfg.Rates[0]))
-	}
-
-	for _, v := range s.wanted() {
+	for _, v := range all {
 		if err := ctx.Err(); err != nil {
-			return nil, nil, err
+			return err
 		}
-		first := !slices.ContainsFunc(variants,
+		first := !slices.ContainsFunc(s.variants,
 			func(o variant) bool { return slices.Equal(o.knobs, v.knobs) })
 		var doubts []warn.Warning
-		v.subjects, doubts, err = s.subjectsOf(e, cfg, &v)
-		notes = addDoubts(notes, doubts, first)
+		settings, err := v.settings(s.cfg)
+		if err == nil {
+			v.subjects, doubts, err = s.subjects(settings)
+		}
+		s.doubt(doubts, first)
 		switch {
-		case err != nil && v.fallible:
-			notes = append(notes, fmt.Sprintf("%s = %s is left out: %v", v.knobs[0].Name, v.values[0], err))
-		case err != nil:
-			return nil, nil, err
+		case err == nil:
+			s.variants = append(s.variants, v)
+		case v.fallible:
+			s.notes = append(s.notes, fmt.Sprintf("%s = %s is left out: %v", v.knobs[0].Name, v.values[0],
+				err))
 		default:
-			variants = append(variants, v)
+			return err
 		}
 	}
-	return variants, notes, s.checkMetric(variants)
+	if err := s.checkMetric(); err != nil {
+		return err
+	}
+	s.tests, err = s.findTests()
+	return err
+}
+
+// checkLoad refuses servers without goodput, and a metric of runs without one load.
+func (s *Study) checkLoad() error {
+	if s.Metric.Search() {
+		for i := range s.cases {
+			if err := capacity.CheckRefused(&s.cases[i].Point, s.cases[i].Seeds[0]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if s.cfg.NoRates {
+		return fmt.Errorf("--metric %s: workload.rate: not set, and %[1]s needs one load; "+
+			"set it, as in --set workload.rate=1", s.Metric.Name)
+	}
+	return s.oneLoad("--metric " + s.Metric.Name)
+}
+
+// oneLoad refuses a configuration of several loads for what a flag asks.
+func (s *Study) oneLoad(flag string) error {
+	if n := len(s.cfg.Rates) * len(s.cfg.Clients); n > 1 {
+		return fmt.Errorf("%s: the configuration has %d loads and is about one; choose it, as in "+
+			"--set workload.rate=%s", flag, n, text(s.cfg.Rates[0]))
+	}
+	return nil
 }
 
 // wanted lists the variants of the tornado and of the heat map.
 func (s *Study) wanted() (all []variant) {
 	for i := range s.Ranges {
 		r := &s.Ranges[i]
-		for _, value := range r.At(s.steps(TornadoSteps)) {
+		for _, value := range r.At(cmp.Or(s.Steps, TornadoSteps)) {
 			all = append(all, variant{knobs: []*Knob{&r.Knob}, values: []string{value},
 				fallible: r.fallible, row: -1})
 		}
@@ -114,9 +152,9 @@ func (s *Study) wanted() (all []variant) {
 	if len(s.Heat) == 0 {
 		return all
 	}
-	a, b := &s.Heat[0], &s.Heat[1]
-	for row, y := range b.At(s.steps(HeatSteps)) {
-		for column, x := range a.At(s.steps(HeatSteps)) {
+	a, b, steps := &s.Heat[0], &s.Heat[1], cmp.Or(s.Steps, HeatSteps)
+	for row, y := range b.At(steps) {
+		for column, x := range a.At(steps) {
 			all = append(all, variant{knobs: []*Knob{&a.Knob, &b.Knob}, values: []string{x, y}, row: row,
 				column: column})
 		}
@@ -124,52 +162,14 @@ func (s *Study) wanted() (all []variant) {
 	return all
 }
 
-// subjectsOf returns the servers of a variant, as subjects does.
-func (s *Study) subjectsOf(e *Evaluator, cfg *config.Config, v *variant) (all []subject,
-	doubts []warn.Warning, err error) {
-	var settings []config.Setting
-	for i, k := range v.knobs {
-		one, err := k.settings(cfg, v.values[i])
-		if err != nil {
-			return nil, nil, err
-		}
-		settings = append(settings, one...)
-	}
-	return s.subjects(e, settings)
-}
-
-// addDoubts adds warnings of a variant to notes: warnings of keys without effect only for the first
-// variant of its kind, because the others have the same; warnings of cards once each.
-func addDoubts(notes []string, doubts []warn.Warning, first bool) []string {
+// doubt notes warnings of a variant: warnings of keys without effect only for the first variant of
+// its kind, because the others have the same; warnings of cards once each.
+func (s *Study) doubt(doubts []warn.Warning, first bool) {
 	for _, w := range doubts {
-		if first || w.Kind == warn.OtherCard && !slices.Contains(notes, w.Text) {
-			notes = append(notes, w.Text)
+		if first || w.Kind == warn.OtherCard && !slices.Contains(s.notes, w.Text) {
+			s.notes = append(s.notes, w.Text)
 		}
 	}
-	return notes
-}
-
-// checkSize refuses more values than a sweep may have, before they are generated.
-func (s *Study) checkSize() error {
-	n := 0
-	for i := range s.Ranges {
-		n += len(s.Ranges[i].At(s.steps(TornadoSteps)))
-	}
-	if len(s.Heat) > 0 {
-		n += len(s.Heat[0].At(s.steps(HeatSteps))) * len(s.Heat[1].At(s.steps(HeatSteps)))
-	}
-	if n > config.MostPoints {
-		return fmt.Errorf("--vary, --heat: %d values, a what-if has at most %d; take out values, or "+
-			"give fewer --steps", n, config.MostPoints)
-	}
-	return nil
-}
-
-func (s *Study) steps(usual int) int {
-	if s.Steps > 0 {
-		return s.Steps
-	}
-	return usual
 }
 
 // Configs lists the varied configuration; call it after Check.
@@ -185,16 +185,16 @@ func (s *Study) load(settings []config.Setting, search bool) (*config.Sweep, err
 
 // subjects returns the servers of a variant, one per server of the configuration. doubts are
 // warnings about keys that the variant sets, unless the configuration has them already.
-func (s *Study) subjects(e *Evaluator, settings []config.Setting) (all []subject,
-	doubts []warn.Warning, err error) {
+func (s *Study) subjects(settings []config.Setting) (all []subject, doubts []warn.Warning,
+	err error) {
 	sweep, err := s.load(settings, s.Metric.Search())
 	if err != nil {
 		return nil, nil, err
 	}
-	known := warn.Texts(s.base.Variants[0].Config.Unused)
+	known := warn.Texts(s.cfg.Unused)
 	doubts = slices.DeleteFunc(slices.Clone(sweep.Variants[0].Config.Unused),
 		func(w warn.Warning) bool { return slices.Contains(known, w.Text) })
-	all, err = s.servers(e, sweep)
+	all, err = s.servers(sweep)
 	if err == nil && len(all) != len(s.cases) {
 		err = fmt.Errorf("--vary: %s = %s makes %d servers of %d; a value changes servers and adds none",
 			settings[0].Key, config.Show(settings[0].Value), len(all), len(s.cases))
@@ -203,11 +203,11 @@ func (s *Study) subjects(e *Evaluator, settings []config.Setting) (all []subject
 }
 
 // servers lists the servers of one variant of the configuration.
-func (s *Study) servers(e *Evaluator, sweep *config.Sweep) ([]subject, error) {
-	all, err := e.subjects(sweep, s.Metric.Search())
+func (s *Study) servers(sweep *config.Sweep) ([]subject, error) {
+	all, err := subjectsOf(s.hashes, sweep, s.Metric.Search())
 	for i := range all {
 		if s.first && !sweep.SeedsGiven {
-			all[i].candidate.Seeds = all[i].candidate.Seeds[:1]
+			all[i].Seeds = all[i].Seeds[:1]
 		}
 	}
 	return all, err
@@ -215,22 +215,15 @@ func (s *Study) servers(e *Evaluator, sweep *config.Sweep) ([]subject, error) {
 
 // Do runs the study.
 func (s *Study) Do(ctx context.Context, e *Evaluator) (*Result, []string, error) {
-	variants, notes, err := s.prepare(ctx, e)
-	if err != nil {
-		return nil, nil, err
+	if s.base == nil {
+		if err := s.Check(ctx); err != nil {
+			return nil, nil, err
+		}
 	}
-	tests, err := s.prepareThresholds(e)
-	if err != nil {
-		return nil, nil, err
-	}
-	label := s.Metric.Label
+	out := &Result{Format: 1, Name: s.base.Name, Metric: s.Metric.Name, Label: s.Metric.Label,
+		Higher: s.Metric.Higher, Notes: slices.Concat([]string{}, s.notes), config: s.cfg}
 	if s.Metric.Search() {
-		label = "goodput (" + capacity.RateUnit(&s.cases[0].point().Workload) + ")"
-	}
-	out := &Result{Format: 1, Name: s.base.Name, Metric: s.Metric.Name, Label: label,
-		Higher: s.Metric.Higher,
-		Notes:  slices.Concat([]string{}, notes), config: s.base.Variants[0].Config}
-	if s.Metric.Search() {
+		out.Label = "goodput (" + capacity.RateUnit(&s.cases[0].Point.Workload) + ")"
 		out.Notes = append(out.Notes, fmt.Sprintf("goodput is known within goodput.width = %g %%; a "+
 			"change of less is none", 100*s.goodput.Width))
 	}
@@ -238,7 +231,7 @@ func (s *Study) Do(ctx context.Context, e *Evaluator) (*Result, []string, error)
 		out.Notes = append(out.Notes, "a first look, with one seed and no intervals; --set "+
 			"goodput.coarse=false takes three seeds, within 2 %")
 	}
-	values, err := s.values(ctx, e, variants)
+	values, err := s.values(ctx, e)
 	if err != nil {
 		return nil, e.notes, err
 	}
@@ -248,12 +241,12 @@ func (s *Study) Do(ctx context.Context, e *Evaluator) (*Result, []string, error)
 			return nil, e.notes, fmt.Errorf("%s serves no request, so it has no %s to change", c.Name,
 				s.Metric.Name)
 		}
-		s.fill(out, c, i, variants, values[len(s.cases):])
+		s.fill(out, c, i, values[len(s.cases):])
 		out.Cases = append(out.Cases, c)
 	}
-	for i := range tests {
-		t := &tests[i]
-		crossing, err := t.find(ctx)
+	for i := range s.tests {
+		t := &s.tests[i]
+		crossing, err := t.find(func(value string) (Answer, error) { return t.ask(ctx, e, value) })
 		if err != nil {
 			return nil, e.notes, err
 		}
@@ -264,31 +257,21 @@ func (s *Study) Do(ctx context.Context, e *Evaluator) (*Result, []string, error)
 }
 
 // values evaluates the cases, and then the variants of each, in their order.
-func (s *Study) values(ctx context.Context, e *Evaluator, variants []variant) ([]Value, error) {
+func (s *Study) values(ctx context.Context, e *Evaluator) ([]Value, error) {
 	values, err := e.evaluate(ctx, &s.Metric, s.goodput, s.cases)
 	if err != nil {
 		return nil, err
 	}
 	var all []subject
 	near := s.goodput
-	for i := range variants {
-		for j, one := range variants[i].subjects {
+	for i := range s.variants {
+		for j, one := range s.variants[i].subjects {
 			if base := values[j].Value; s.first && base > 0 {
-				near.Near, one.candidate.Start = true, base
+				near.Near, one.Start = true, base
 			}
 			all = append(all, one)
 		}
 	}
 	more, err := e.evaluate(ctx, &s.Metric, near, all)
 	return append(values, more...), err
-}
-
-// Check returns an error if the study cannot run.
-func (s *Study) Check(ctx context.Context) error {
-	e := &Evaluator{}
-	if _, _, err := s.prepare(ctx, e); err != nil {
-		return err
-	}
-	_, err := s.prepareThresholds(e)
-	return err
 }

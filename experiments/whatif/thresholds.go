@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
@@ -21,43 +21,40 @@ type Threshold struct {
 	Yes, No  string // what holds on either side
 
 	knob   string
+	of     func(*sim.Spec) bool                    // systems that it is about
+	needs  string                                  // which, in words
 	within func(*config.Point) (low, high float64) // where it is looked for
 	own    bool                                    // also asked of the configuration as it is
-	// holds answers the question for a server, with the figures behind the answer.
-	holds func(context.Context, *test, []config.Setting) (Answer, error)
+	// spare is the room that one run at the configuration's rate leaves, above 0 if it holds, with the
+	// figures behind it. Without it, the answer compares the metric with offloading to that without.
+	spare func(*config.Point, *metrics.Summary) (value, against, spare float64, err error)
 }
+
+func offloads(s *sim.Spec) bool { return s.Offload.On }
 
 // Thresholds lists all questions.
 func Thresholds() []Threshold {
+	const pays, not, offload = "offloading pays", "offloading does not pay", "offloads"
 	return []Threshold{
 		{Name: "offload-link", Question: "the link speed from which offloading pays, as a factor of " +
 			"the card's",
-			Yes: "offloading pays", No: "offloading does not pay", knob: "link", own: true, holds: pays,
+			Yes: pays, No: not, knob: "link", own: true, of: offloads, needs: offload,
 			within: func(*config.Point) (float64, float64) { return 0.05, 4 }},
 		{Name: "offload-prompt", Question: "the prompt length from which offloading pays, in tokens",
-			Yes: "offloading pays", No: "offloading does not pay", knob: "prompt", own: true, holds: pays,
-			within: prompts},
+			Yes: pays, No: not, knob: "prompt", own: true, of: offloads, needs: offload, within: prompts},
 		{Name: "dram", Question: "the host memory that the load needs, in GiB",
 			Yes: "the service level holds", No: "the service level fails", knob: "system.dram_gib",
-			holds:  keepsLevel,
+			of: offloads, needs: offload, spare: ofLevel,
 			within: func(p *config.Point) (float64, float64) { return 1, math.Max(p.System.DRAMGiB, 2) }},
 		{Name: "budget", Question: "the largest budget that keeps TBT within its bound, in tokens",
-			Yes: "TBT is within its bound", No: "TBT is above its bound", knob: "budget", holds: keepsTBT,
-			within: budgets},
+			Yes: "TBT is within its bound", No: "TBT is above its bound", knob: "budget",
+			of: (*sim.Spec).Sparse, needs: "has sparse attention", spare: ofTBT, within: budgets},
 	}
 }
 
 // ThresholdNamed returns a threshold.
 func ThresholdNamed(name string) (Threshold, error) {
-	var names []string
-	for _, t := range Thresholds() {
-		if t.Name == name {
-			return t, nil
-		}
-		names = append(names, t.Name)
-	}
-	return Threshold{}, fmt.Errorf("--threshold %s: no such threshold%s; want %s", name,
-		config.DidYouMean(name, names), strings.Join(names, ", "))
+	return named("threshold", name, Thresholds(), func(t *Threshold) string { return t.Name })
 }
 
 // prompts returns the range of prompt lengths up to a long prompt for a server, within the model's
@@ -83,169 +80,138 @@ type test struct {
 	study *Study
 	index int   // of the case
 	r     Range // where
-	cfg   *config.Config
-
-	evaluator *Evaluator
 }
 
-// prepareThresholds finds the cases of each threshold before anything runs.
-func (s *Study) prepareThresholds(e *Evaluator) ([]test, error) {
-	cfg := s.base.Variants[0].Config
-	var tests []test
+// findTests finds the cases of each threshold before anything runs.
+func (s *Study) findTests() (tests []test, err error) {
 	for i := range s.Thresholds {
 		t := &s.Thresholds[i]
+		fault := func(err error) error { return fmt.Errorf("--threshold %s: %w", t.Name, err) }
 		knob, err := KnobNamed(t.knob)
 		if err != nil {
 			return nil, err
 		}
-		found := false
+		before := len(tests)
 		for j := range s.cases {
-			p := s.cases[j].point()
-			if !t.about(p) {
+			p := &s.cases[j].Point
+			if !t.of(&p.System) {
 				continue
 			}
-			found = true
 			low, high := t.within(p)
 			r := Range{Knob: knob, Low: knob.round(low), High: knob.round(high)}
-			if k := slices.IndexFunc(s.Ranges, func(r Range) bool {
-				return r.Knob.Name == t.knob &&
-					r.Values == nil
-			}); k >= 0 {
+			if k := rangeOf(s.Ranges, t.knob); k >= 0 && s.Ranges[k].Values == nil {
 				r = s.Ranges[k]
 			}
-			one := test{t, s, j, r, cfg, e}
 			for _, value := range []string{r.Low, r.High} { // refused ones are found now
-				settings, err := knob.settings(cfg, value)
+				settings, err := knob.settings(s.cfg, value)
 				if err == nil {
 					_, err = s.load(settings, s.Metric.Search())
 				}
 				if err != nil {
-					return nil, fmt.Errorf("--threshold %s: %w", t.Name, err)
+					return nil, fault(err)
 				}
 			}
 			if v, _ := number(r.Low); v <= 0 {
-				return nil, fmt.Errorf("--threshold %s: %s from %s: want a range above 0", t.Name,
-					knob.Name, r.Low)
+				return nil, fault(fmt.Errorf("%s from %s: want a range above 0", knob.Name, r.Low))
 			}
-			tests = append(tests, one)
+			tests = append(tests, test{t, s, j, r})
 		}
-		if !found {
-			return nil, fmt.Errorf("--threshold %s: no system of the configuration %s", t.Name, t.needs())
+		if len(tests) == before {
+			return nil, fault(fmt.Errorf("no system of the configuration %s", t.needs))
 		}
-		if rates := len(cfg.Rates) * len(cfg.Clients); rates > 1 && t.atRate() {
-			return nil, fmt.Errorf("--threshold %s: the configuration has %d loads and is about one; "+
-				"choose it, as in --set workload.rate=%s",
-				t.Name, rates, text(cfg.Rates[0]))
+		if t.spare == nil {
+			continue
+		}
+		if err := s.oneLoad("--threshold " + t.Name); err != nil {
+			return nil, err
 		}
 	}
 	return tests, nil
 }
 
-// about reports whether the question makes sense for a server.
-func (t *Threshold) about(p *config.Point) bool {
-	if t.Name == "budget" {
-		return p.System.Sparse()
-	}
-	return p.System.Offload.On
-}
-
-func (t *Threshold) needs() string {
-	if t.Name == "budget" {
-		return "has sparse attention"
-	}
-	return "offloads"
-}
-
-// atRate reports whether the question is answered by runs at the configured rate.
-func (t *Threshold) atRate() bool { return t.Name == "budget" || t.Name == "dram" }
-
-// pays reports whether the metric is better with offloading than without.
-func pays(ctx context.Context, t *test, settings []config.Setting) (a Answer, err error) {
+// ask answers the question with a value of the knob; for the configuration as it is if the value is
+// empty.
+func (t *test) ask(ctx context.Context, e *Evaluator, value string) (a Answer, err error) {
 	s := t.study
-	with, _, err := s.subjects(t.evaluator, settings)
-	if err != nil {
-		return a, err
-	}
-	without, _, err := s.subjects(t.evaluator,
-		append(slices.Clone(settings), config.NewSetting("offload.on", "false")))
-	if err != nil {
-		return a, err
-	}
-	values, err := t.evaluator.evaluate(ctx, &s.Metric, s.goodput,
-		[]subject{with[t.index], without[t.index]})
-	if err != nil {
-		return a, err
-	}
-	return Answer{Verdict: s.Metric.better(&values[0], &values[1]), Value: values[0].Value,
-		Against: values[1].Value}, nil
-}
-
-// runs makes the runs of a variant at the configuration's rate.
-func (t *test) runs(ctx context.Context, settings []config.Setting) (*config.Point,
-	[]metrics.Summary, error) {
-	sweep, err := t.study.load(settings, false)
-	if err != nil {
-		return nil, nil, err
-	}
-	all, err := t.evaluator.subjects(sweep, false)
-	if err != nil {
-		return nil, nil, err
-	}
-	one := all[t.index]
-	sums, err := t.evaluator.runs(ctx, []subject{one})
-	if err != nil {
-		return nil, nil, err
-	}
-	return one.point(), sums[0], nil
-}
-
-// keepsLevel reports whether the runs of all seeds, or of none, meet the service level. The answer
-// contains the share of requests served and the required share.
-func keepsLevel(ctx context.Context, t *test, settings []config.Setting) (a Answer, err error) {
-	p, sums, err := t.runs(ctx, settings)
-	if err != nil {
-		return a, err
-	}
-	var served []float64
-	var kept []float64 // 1 or -1
-	for i := range sums {
-		served = append(served, 1-sums[i].RejectedShare())
-		if met, _ := sums[i].MetSLO(); met {
-			kept = append(kept, 1)
-		} else {
-			kept = append(kept, -1)
+	var settings []config.Setting
+	if value != "" {
+		if settings, err = t.r.Knob.settings(s.cfg, value); err != nil {
+			return a, err
 		}
 	}
-	a.Verdict = positive(slices.Min(kept), slices.Max(kept))
-	a.Value, a.Against = stat.Mean(served, nil), 1-p.SLO.MissShare
+	a.Setting = value
+	if t.spare != nil {
+		err := t.bySpare(ctx, e, settings, &a)
+		return a, err
+	}
+	with, _, err := s.subjects(settings)
+	if err != nil {
+		return a, err
+	}
+	without, _, err := s.subjects(append(slices.Clone(settings),
+		config.NewSetting("offload.on", "false")))
+	if err != nil {
+		return a, err
+	}
+	found, err := e.evaluate(ctx, &s.Metric, s.goodput, []subject{with[t.index], without[t.index]})
+	if err != nil {
+		return a, err
+	}
+	a.Verdict, a.Value, a.Against = s.Metric.better(&found[0], &found[1]), found[0].Value,
+		found[1].Value
 	return a, nil
 }
 
-// keepsTBT reports whether the bound on TBT holds, by the interval over seeds. Figures are in
-// seconds.
-func keepsTBT(ctx context.Context, t *test, settings []config.Setting) (a Answer, err error) {
-	p, sums, err := t.runs(ctx, settings)
+// bySpare answers by runs at the configuration's rate.
+func (t *test) bySpare(ctx context.Context, e *Evaluator, settings []config.Setting,
+	a *Answer) error {
+	sweep, err := t.study.load(settings, false)
 	if err != nil {
-		return a, err
+		return err
 	}
-	bounds, err := p.Bounds()
+	all, err := subjectsOf(t.study.hashes, sweep, false)
 	if err != nil {
-		return a, err
+		return err
 	}
-	i := slices.IndexFunc(bounds, func(b config.Bound) bool { return b.Name == "tbt" })
-	if i < 0 {
-		return a, fmt.Errorf("--threshold %s: the service level has no bound on TBT; set slo.tbt_s",
-			t.Name)
+	one := all[t.index]
+	sums, err := e.runs(ctx, []subject{one})
+	if err != nil {
+		return err
 	}
 	var values []float64
 	var spare []span
-	for j := range sums {
-		v := bounds[i].Value(&sums[j])
-		values = append(values, v)
-		left := math.Nextafter(bounds[i].Limit, math.Inf(1)) - v // the limit itself is kept
-		spare = append(spare, span{left, left})
+	for i := range sums[0] {
+		value, against, left, err := t.spare(&one.Point, &sums[0][i])
+		if err != nil {
+			return fmt.Errorf("--threshold %s: %w", t.Name, err)
+		}
+		values, spare, a.Against = append(values, value), append(spare, span{left, left}), against
 	}
-	a.Value, a.Against = stat.Mean(values, nil), bounds[i].Limit
-	a.Verdict = positive(interval(spare))
-	return a, nil
+	a.Value, a.Verdict = stat.Mean(values, nil), positive(interval(spare))
+	return nil
+}
+
+// ofLevel has infinite room in a run that meets the service level. The figures are the share of
+// requests served and the required share.
+func ofLevel(p *config.Point, s *metrics.Summary) (value, against, spare float64, err error) {
+	sign := -1
+	if met, _ := s.MetSLO(); met {
+		sign = 1
+	}
+	return 1 - s.RejectedShare(), 1 - p.SLO.MissShare, math.Inf(sign), nil
+}
+
+// ofTBT is the room that TBT leaves to its bound. The figures are in seconds.
+func ofTBT(p *config.Point, s *metrics.Summary) (value, against, spare float64, err error) {
+	bounds, err := p.Bounds()
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	i := slices.IndexFunc(bounds, func(b config.Bound) bool { return b.Name == "tbt" })
+	if i < 0 {
+		return 0, 0, 0, fmt.Errorf("the service level has no bound on TBT; set slo.tbt_s")
+	}
+	limit := bounds[i].Limit
+	value = bounds[i].Value(s)
+	return value, limit, math.Nextafter(limit, math.Inf(1)) - value, nil // the limit itself is kept
 }

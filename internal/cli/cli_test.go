@@ -153,7 +153,6 @@ func TestErrors(t *testing.T) {
 		{[]string{"simulate", "default", "--job", "cloud"}, pretend},
 		{[]string{"simulate", "default", "--job", "slurm", "--json"}, pretend},
 		{[]string{"simulate", "default", "--job", "kubernetes"}, pretend},
-		{[]string{"simulate", "default", "--job", "kubernetes,claim=data"}, pretend},
 		{[]string{"simulate", "default", "--points", "out", "--tasks", "2", "--task", "3"}, pretend},
 		{[]string{"simulate", strings.Repeat("long", 75) + ".toml"}, pretend},
 		{[]string{"plan", "nowhere.toml"}, pretend},

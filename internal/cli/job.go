@@ -17,38 +17,22 @@ import (
 
 // jobFlags make a cluster run the command's runs.
 type jobFlags struct {
-	Job string `placeholder:"CLUSTER" help:"Write a job for the missing runs in place of making them: slurm is an array job; kubernetes,image=IMAGE,claim=NAME an Indexed Job, of a container of this program and the persistent volume claim that holds the working folder."`
+	Job string `placeholder:"CLUSTER" help:"Write a job for the missing runs in place of making them: slurm is an array job."`
 }
 
-// cluster returns the cluster of --job; nil to run on this machine.
-func (f *jobFlags) cluster(json bool) (run.Cluster, error) {
-	kind, rest, _ := strings.Cut(f.Job, ",")
+// checkJob refuses a cluster that no job is written for, and a job whose results are to be printed.
+func (f *jobFlags) checkJob(json bool) error {
+	kind, _, _ := strings.Cut(f.Job, ",")
 	switch {
-	case f.Job == "":
-		return nil, nil
-	case json:
-		return nil, fmt.Errorf("--json --job %s: a job has no results to print", f.Job)
-	case f.Job == "slurm":
-		return run.Slurm{}, nil
-	case kind != "kubernetes":
-		return nil, fmt.Errorf("--job %s: want slurm or kubernetes,image=IMAGE,claim=NAME", f.Job)
+	case f.Job != "" && json:
+		return fmt.Errorf("--json --job %s: a job has no results to print", f.Job)
+	case kind == "kubernetes":
+		return fmt.Errorf("--job %s: docs/clusters.md has the job for kubectl; --job writes that of slurm",
+			f.Job)
+	case f.Job != "" && f.Job != "slurm":
+		return fmt.Errorf("--job %s: want slurm", f.Job)
 	}
-	var cluster run.Kubernetes
-	for part := range strings.SplitSeq(rest, ",") {
-		name, value, _ := strings.Cut(part, "=")
-		switch name {
-		case "image":
-			cluster.Image = value
-		case "claim":
-			cluster.Claim = value
-		default:
-			return nil, fmt.Errorf("--job %s: %q: want image=IMAGE and claim=NAME", f.Job, part)
-		}
-	}
-	if err := cluster.Check(); err != nil {
-		return nil, fmt.Errorf("--job %s: %w", f.Job, err)
-	}
-	return cluster, nil
+	return nil
 }
 
 // checkJobWords refuses words that a job file cannot contain, before anything is made.
@@ -89,7 +73,7 @@ func jobArgs(folder *run.Folder, sets []string, args ...string) []string {
 }
 
 // write writes a job and prints how to submit it.
-func (f *jobFlags) write(app *App, cluster run.Cluster, folder *run.Folder, of string,
+func (f *jobFlags) write(app *App, folder *run.Folder, of string,
 	points []config.Point, job *run.Job) (err error) {
 	if err := readableLater(points); err != nil {
 		return err
@@ -97,21 +81,17 @@ func (f *jobFlags) write(app *App, cluster run.Cluster, folder *run.Folder, of s
 	if job.Program, job.WorkDir, err = programHere(); err != nil {
 		return err
 	}
-	file, err := folder.WriteJob(cluster, job)
+	file, err := folder.WriteJob(job)
 	if err != nil {
 		return err
 	}
-	submit := "kubectl apply -f"
-	if f.Job == "slurm" {
-		submit = "sbatch"
-	}
-	_, err = fmt.Fprintf(app.Stdout, "%sSubmit: %s %s\nWhen the job has ended, collect: the same "+
-		"command without --job. It makes what is still missing.\n", of, submit, file)
+	_, err = fmt.Fprintf(app.Stdout, "%sSubmit: sbatch %s\nWhen the job has ended, collect: the same "+
+		"command without --job. It makes what is still missing.\n", of, file)
 	return err
 }
 
 // writeJob writes a job for the points, of which some are missing, and prints how to submit it.
-func (s *simulateCmd) writeJob(app *App, cluster run.Cluster, folder *run.Folder,
+func (s *simulateCmd) writeJob(app *App, folder *run.Folder,
 	points []config.Point, missing int) error {
 	if missing == 0 {
 		fmt.Fprintf(app.Stdout, "All of %s are finished; the same command without --job collects them."+
@@ -119,7 +99,7 @@ func (s *simulateCmd) writeJob(app *App, cluster run.Cluster, folder *run.Folder
 		return nil
 	}
 	of := fmt.Sprintf("%s of %d to make. ", answers.Count(missing, "run"), len(points))
-	return s.jobFlags.write(app, cluster, folder, of, points, &run.Job{Name: folder.Name(),
+	return s.jobFlags.write(app, folder, of, points, &run.Job{Name: folder.Name(),
 		Args:  jobArgs(folder, s.Set, "simulate", cmp.Or(s.Config, experiments.Default)),
 		Tasks: min(len(points), run.MostTasks)})
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -165,7 +164,7 @@ func testFullDisk(t *testing.T, program string) {
 	}
 }
 
-// testJobs runs the tasks of a job as Slurm and Kubernetes would, and collects them.
+// testJobs runs the tasks of a job as Slurm and Kubernetes (docs/clusters.md) would, and collects them.
 func testJobs(t *testing.T, program string) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "s.toml", "seed = [1, 2, 3]\n[workload]\nrate = 0.1\nrequests = "+
@@ -186,78 +185,47 @@ func testJobs(t *testing.T, program string) {
 	}
 	runTask(t, "SLURM_ARRAY_TASK_ID", []string{"1", "2", "3"}, "sh", "array/slurm/job.sh")
 
-	kubernetes := []string{"indexed", "--job", "kubernetes,image=sparseserve:1,claim=data"}
-	if out := sweep(kubernetes...); !strings.HasPrefix(out, "3 runs of 3 to make. Submit: kubectl "+
-		"apply -f indexed/kubernetes/job.json\n") {
-		t.Error(out)
-	}
-	args, tasks := indexedJob(t, "indexed/kubernetes/job.json")
-	if tasks != 3 {
-		t.Errorf("%d tasks, want 3", tasks)
-	}
-	runTask(t, "JOB_COMPLETION_INDEX", []string{"0", "1", "2"}, program, args...)
+	runTask(t, "JOB_COMPLETION_INDEX", []string{"0", "1", "2"}, program, "simulate", "s.toml",
+		"--points", "indexed/runs", "--tasks", "3")
 
-	for dir, job := range map[string]string{"array": "slurm", "indexed": "kubernetes"} {
+	for _, dir := range []string{"array", "indexed"} {
 		if out := sweep(dir); !strings.Contains(out, ": 3 runs") ||
 			!strings.Contains(out, "\n3 of 3 runs finished before and are kept in ") {
 			t.Error(out)
 		}
-		if err := os.RemoveAll(filepath.Join(dir, job)); err != nil {
+		if err := os.RemoveAll(filepath.Join(dir, "slurm")); err != nil {
 			t.Fatal(err)
 		}
 		compareFolders(t, "whole", dir, 6)
 	}
 }
 
-// testPlanJob runs the tasks of a plan's job at once, as Kubernetes would, and collects them.
+// testPlanJob runs the tasks of a plan's job at once, and collects them.
 func testPlanJob(t *testing.T, program string) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "p.toml", strings.NewReplacer("requests = 600", "requests = 100", "rate = 20",
 		"rate = 4").Replace(slurmPlan))
 	shell(t, program, "plan", "p.toml", "--out", "whole")
-	out := shell(t, program, "plan", "p.toml", "--out", "indexed", "--job",
-		"kubernetes,image=sparseserve:1,claim=data")
-	if !strings.Contains(out, "Submit: kubectl apply -f indexed/kubernetes/job.json\n") {
+	out := shell(t, program, "plan", "p.toml", "--out", "array", "--job", "slurm")
+	if !strings.HasPrefix(out, "4 candidates to look at. Submit: sbatch array/slurm/job.sh\n") {
 		t.Error(out)
 	}
-	args, tasks := indexedJob(t, "indexed/kubernetes/job.json")
-	if tasks != 4 {
-		t.Errorf("%d tasks, want 4, one a candidate", tasks)
-	}
 	var wait sync.WaitGroup
-	for task := range tasks {
+	for task := range 4 {
 		wait.Go(func() {
-			runTask(t, "JOB_COMPLETION_INDEX", []string{strconv.Itoa(task)}, program, args...)
+			runTask(t, "SLURM_ARRAY_TASK_ID", []string{strconv.Itoa(1 + task)}, "sh", "array/slurm/job.sh")
 		})
 	}
 	wait.Wait()
-	made := finishedRuns(t, "indexed/runs")
-	shell(t, program, "plan", "p.toml", "--out", "indexed")
-	if again := finishedRuns(t, "indexed/runs") - made; again != 0 {
+	made := finishedRuns(t, "array/runs")
+	shell(t, program, "plan", "p.toml", "--out", "array")
+	if again := finishedRuns(t, "array/runs") - made; again != 0 {
 		t.Errorf("collecting made %d runs more than the job's %d", again, made)
 	}
-	if err := os.RemoveAll("indexed/kubernetes"); err != nil {
+	if err := os.RemoveAll("array/slurm"); err != nil {
 		t.Fatal(err)
 	}
-	compareFolders(t, "whole", "indexed", 6)
-}
-
-// indexedJob returns the arguments of the container of a Kubernetes job, and how many tasks it has.
-func indexedJob(t *testing.T, path string) (args []string, tasks int) {
-	t.Helper()
-	var job struct {
-		Spec struct {
-			Completions int
-			Template    struct {
-				Spec struct{ Containers []struct{ Args []string } }
-			}
-		}
-	}
-	text, err := os.ReadFile(path)
-	if err := errors.Join(err, json.Unmarshal(text, &job)); err != nil {
-		t.Fatal(err)
-	}
-	return job.Spec.Template.Spec.Containers[0].Args, job.Spec.Completions
+	compareFolders(t, "whole", "array", 6)
 }
 
 // runTask runs a command for each number of a task, which prints nothing.

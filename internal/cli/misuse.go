@@ -31,8 +31,6 @@ var renames = []struct{ old, now string }{
 	{"sweep --engine", "simulate --job CLUSTER"},
 	{"sweep --details", "report DIR --format text"},
 	{"sweep", "simulate FILE"},
-	{"--image", "--job kubernetes,image=IMAGE,claim=NAME"},
-	{"--claim", "--job kubernetes,image=IMAGE,claim=NAME"},
 	{"--library", "the variable SPARSESERVE_CUDA_LIB"},
 	{"trace describe --block", "trace describe FILE.toml with system.block_tokens"},
 	{"compare --all", "compare A B --json"},

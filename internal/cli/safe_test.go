@@ -161,39 +161,20 @@ func TestEndlessFiles(t *testing.T) {
 	}
 }
 
-// What a job's file would take for a line of its own is refused, and so is what Kubernetes would.
+// What a job's file would take for a line of its own is refused.
 func TestHostileJobs(t *testing.T) {
 	t.Chdir(t.TempDir())
 	text := "[workload]\nrequests = 2\nrate = 1\n[system]\npreset = \"vllm\"\n"
 	writeFile(t, "base.toml", text)
 	writeFile(t, "b\ntouch X\n.toml", text)
-	slurm := []string{"--job", "slurm"}
-	cluster := func(image, claim string) []string {
-		return []string{"--job", "kubernetes,image=" + image + ",claim=" + claim}
-	}
-	for i, c := range []struct {
-		config, out string
-		flags       []string
-		want        string
-	}{
-		{"base.toml", "o", slurm, ""},
-		{"base.toml", "o", cluster("registry.example:5000/team/sparseserve:1.0", "data.of-me"), ""},
-		{"base.toml", "o", cluster("sparseserve@sha256:"+strings.Repeat("0f", 32), "d"), ""},
-		{"base.toml", "o\ntouch X\n#", slurm, "control character"},
-		{"base.toml", "o\ntouch X\n#", cluster("a", "b"), "control character"},
-		{"base.toml", "o\x1b[2J", slurm, "control character"},
-		{"b\ntouch X\n.toml", "o", slurm, "control character"},
-		{"base.toml", "o", cluster("x;rm -rf /", "data"), "image"},
-		{"base.toml", "o", cluster("x\ny", "data"), "image"},
-		{"base.toml", "o", cluster("../x", "data"), "image"},
-		{"base.toml", "o", cluster("X/y:1:2", "data"), "image"},
-		{"base.toml", "o", cluster("x", "../.."), "claim"},
-		{"base.toml", "o", cluster("x", "Data"), "claim"},
-		{"base.toml", "o", cluster("x", "a\nb"), "claim"},
-		{"base.toml", "o", cluster("x", strings.Repeat("a", 254)), "claim"},
+	for i, c := range []struct{ config, out, want string }{
+		{"base.toml", "o", ""},
+		{"base.toml", "o\ntouch X\n#", "control character"},
+		{"base.toml", "o\x1b[2J", "control character"},
+		{"b\ntouch X\n.toml", "o", "control character"},
 	} {
 		for _, command := range []string{"simulate", "goodput"} {
-			args := append([]string{command, c.config, "--out", fmt.Sprint(c.out, command, i)}, c.flags...)
+			args := []string{command, c.config, "--out", fmt.Sprint(c.out, command, i), "--job", "slurm"}
 			status, _, errs := runHere(t.Context(), run.NewSimulator().Run, args...)
 			if (status == exitOK) != (c.want == "") || c.want != "" && !strings.Contains(errs, c.want) {
 				t.Errorf("%q: status %d, stderr %q", args, status, errs)

@@ -52,11 +52,10 @@ func (f *searchFlags) search(ctx context.Context, app *App, q *question,
 	if f.Tasks > 0 {
 		return f.share(app, find)
 	}
-	cluster, err := f.cluster(f.JSON)
-	if err != nil {
+	if err := f.checkJob(f.JSON); err != nil {
 		return err
 	}
-	if cluster != nil {
+	if f.Job != "" {
 		if err := checkJobWords(append(q.sets, q.file, f.Out, q.folder, f.Points)...); err != nil {
 			return err
 		}
@@ -70,8 +69,8 @@ func (f *searchFlags) search(ctx context.Context, app *App, q *question,
 		return err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
-	if cluster != nil {
-		return f.writeJob(app, cluster, q, folder)
+	if f.Job != "" {
+		return f.writeJob(app, q, folder)
 	}
 	return f.answer(ctx, app, folder, q.unit, func(bar *progress) (*answer, []string, error) {
 		return find(&capacity.Planner{Store: folder.Store, Run: app.Run, Workers: int(f.Workers),
@@ -95,14 +94,13 @@ func (f *searchFlags) share(app *App,
 const mostSearchTasks = 64
 
 // writeJob writes a job whose tasks make the runs of the search, and prints how to submit it.
-func (f *searchFlags) writeJob(app *App, cluster run.Cluster, q *question,
-	folder *run.Folder) error {
+func (f *searchFlags) writeJob(app *App, q *question, folder *run.Folder) error {
 	var cards []string
 	if len(q.cards) > 0 {
 		cards = []string{"--gpus", strings.Join(q.cards, ",")}
 	}
 	of := answers.Count(len(q.candidates), "candidate") + " to look at. "
-	return f.jobFlags.write(app, cluster, folder, of, q.candidates, &run.Job{Name: q.Name,
+	return f.jobFlags.write(app, folder, of, q.candidates, &run.Job{Name: q.Name,
 		Args:  jobArgs(folder, q.sets, append([]string{q.command, q.file}, cards...)...),
 		Tasks: min(len(q.candidates), mostSearchTasks)})
 }
@@ -184,7 +182,6 @@ func (g *goodputCmd) Run(ctx context.Context, app *App) error {
 			printNotes(app.Stderr, []string{"workload.rate is not used: goodput is the largest rate; " +
 				"sparseserve plan finds what to buy for a rate"})
 		}
-		planner.Planned(capacity.GuessRuns(&q.Goodput, candidates...))
 		all, notes, err := planner.Do(ctx, q.Goodput, candidates)
 		asked := answers.Asked(q.Configs()...)
 		for i := range all {

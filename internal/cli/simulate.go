@@ -33,11 +33,11 @@ type simulateCmd struct {
 
 // Run implements the command.
 func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
-	cluster, err := s.cluster(s.JSON)
+	err = s.checkJob(s.JSON)
 	switch {
 	case err != nil:
 		return err
-	case cluster != nil && s.Live != "":
+	case s.Job != "" && s.Live != "":
 		return fmt.Errorf("--live runs on this machine; leave --job %s out", s.Job)
 	}
 	watch := config.Until(ctx)
@@ -45,7 +45,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	if cluster != nil {
+	if s.Job != "" {
 		if err := checkJobWords(append(s.Set, s.Config, s.Out, s.Points)...); err != nil {
 			return err
 		}
@@ -86,8 +86,8 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	if cluster != nil {
-		return s.writeJob(app, cluster, folder, points, len(missing))
+	if s.Job != "" {
+		return s.writeJob(app, folder, points, len(missing))
 	}
 	s.announce(app, sweep, head, folder, len(points), len(missing))
 	bar := newProgress(app.Stderr, "requests")
