@@ -217,13 +217,25 @@ func TestWalks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	most := map[string]int{"One request": 25, "One load": 5, "One prefix hit": 8,
-		"One token of a hot buffer": 6, "One picture": 8}
+	most := map[string]int{"One request": 25, "One load": 5, "One prefix hit": 9,
+		"One token of a hot buffer": 6, "One picture": 8, "One trace": 8, "One configuration": 15,
+		"One plan": 15}
+	steps := regexp.MustCompile(`(?m)^1\. (?:.+\n)+`) // of a walk that is a list
 	for section := range strings.SplitSeq(string(page), "\n## ") {
 		title, text, _ := strings.Cut(section, "\n")
+		if list := steps.FindString(text); list != "" {
+			text = list
+		}
 		var files []string
-		for _, name := range regexp.MustCompile("`[a-z]+/[a-z0-9_/]+\\.go`").FindAllString(text, -1) {
-			if name = strings.Trim(name, "`"); !slices.Contains(files, name) {
+		for _, name := range regexp.MustCompile("`[a-z][a-z0-9_/]*\\.go`").FindAllString(text, -1) {
+			name = strings.Trim(name, "`")
+			if n := len(files); !strings.Contains(name, "/") { // beside the one before
+				if n == 0 {
+					continue
+				}
+				name = filepath.Join(filepath.Dir(files[n-1]), name)
+			}
+			if !slices.Contains(files, name) {
 				files = append(files, name)
 			}
 			if _, err := os.Stat(name); err != nil {
