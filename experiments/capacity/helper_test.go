@@ -34,18 +34,64 @@ func written(dir string, files []run.File, err error) error {
 	return err
 }
 
-// pointOf is the first point of a plan's text.
-func pointOf(t testing.TB, text string) config.Point {
+// sweepIn is the sweep of a plan's text, in a folder.
+func sweepIn(t testing.TB, dir, text string, sets ...string) *config.Sweep {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "plan.toml")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "plan.toml")
 	write(t, path, text)
-	s, err := config.LoadPlan(path, nil, nil)
+	s, err := config.LoadPlan(path, sets, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	points, err := s.Points()
+	return s
+}
+
+// pointOf is the first point of a plan's text.
+func pointOf(t testing.TB, text string) config.Point {
+	t.Helper()
+	points, err := sweepIn(t, t.TempDir(), text).Points()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return points[0].Point
+}
+
+// offers are those of a plan's text.
+func offers(t testing.TB, text string) *Offers {
+	t.Helper()
+	f, err := OffersOf(sweepIn(t, t.TempDir(), text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// bought is the answer to a plan by a planner, whose runs are kept in a folder.
+func bought(t testing.TB, dir string, s *config.Sweep, p *Planner) *Purchase {
+	t.Helper()
+	var err error
+	if p.Store, err = run.OpenStore(filepath.Join(dir, "points"), "test", true); err != nil {
+		t.Fatal(err)
+	}
+	defer p.Store.Close()
+	f, err := OffersOf(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, _, err := p.Purchase(t.Context(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// purchase plans what the text asks for, in a folder.
+func purchase(t testing.TB, dir, text string, workers int, simulate run.Runner) (*Purchase,
+	*config.Sweep) {
+	t.Helper()
+	s := sweepIn(t, dir, text)
+	return bought(t, dir, s, &Planner{Run: simulate, Workers: workers}), s
 }

@@ -159,10 +159,8 @@ func TestErrorsAreMeasured(t *testing.T) {
 func TestStepsAreTried(t *testing.T) {
 	free := strings.NewReplacer("max_tokens = 1024\n", "", "vllm-0.15", "vllm").Replace(asked)
 	var done, all atomic.Int64
-	a := planned(t, free, func(p *Planner) {
-		p.Planned = func(n int) { all.Add(int64(n)) }
-		p.Finished = func() { done.Add(1) }
-	})
+	a := bought(t, t.TempDir(), sweepIn(t, t.TempDir(), free), &Planner{Run: thirds, Workers: 2,
+		Planned: func(n int) { all.Add(int64(n)) }, Finished: func() { done.Add(1) }})
 	if a.Choice == nil || a.Choice.StepTokens > 4096 || a.Choice.Replicas != 5 ||
 		!slices.Equal(a.Steps, []int{1024, 2048, 4096, 8192, 16384}) {
 		t.Fatalf("choice %+v, tried %v", a.Choice, a.Steps)
@@ -175,55 +173,17 @@ func TestStepsAreTried(t *testing.T) {
 		t.Errorf("%d of %d candidates done, want 5", done.Load(), all.Load())
 	}
 	set := strings.Replace(asked, "max_tokens = 1024", "max_tokens = 8192", 1)
-	if a := planned(t, set, nil); a.Choice != nil || len(a.Steps) != 1 {
+	if a, _ := purchase(t, t.TempDir(), set, 2, thirds); a.Choice != nil || len(a.Steps) != 1 {
 		t.Errorf("choice %+v, tried %v", a.Choice, a.Steps)
 	}
-}
-
-// planned is a purchase by a planner that is changed first.
-func planned(t *testing.T, text string, change func(*Planner)) *Purchase {
-	t.Helper()
-	path := t.TempDir() + "/plan.toml"
-	write(t, path, text)
-	s, err := config.LoadPlan(path, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	offers, err := OffersOf(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := run.OpenStore(t.TempDir(), "test", true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	p := Planner{Store: store, Run: thirds, Workers: 2}
-	if change != nil {
-		change(&p)
-	}
-	a, _, err := p.Purchase(t.Context(), offers)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
 }
 
 // TestTooLongForTheContext: of uniform(2000, 6000) with 100 tokens out, 2,004 of 4,001 lengths do
 // not fit into 4,096 tokens, 50.1 %.
 func TestTooLongForTheContext(t *testing.T) {
-	text := strings.NewReplacer("llama3.1-8b", "llama2-7b", "fixed(1000)", "uniform(2000, 6000)",
-		"preset = \"vllm-0.15\"", "preset = \"vllm-0.15\"").Replace(asked)
-	offersOf := func(text string) (*Offers, error) {
-		path := t.TempDir() + "/plan.toml"
-		write(t, path, text)
-		s, err := config.LoadPlan(path, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return OffersOf(s)
-	}
-	_, err := offersOf(text)
+	text := strings.NewReplacer("llama3.1-8b", "llama2-7b", "fixed(1000)",
+		"uniform(2000, 6000)").Replace(asked)
+	_, err := OffersOf(sweepIn(t, t.TempDir(), text))
 	for _, want := range []string{"no candidate has room",
 		"the context of 4096 tokens (of model llama2-7b: ",
 		"rope_scaling", "max_context"} {
@@ -240,21 +200,22 @@ func TestTooLongForTheContext(t *testing.T) {
 		}
 	}
 	cut := strings.Replace(asked, "[system]", "[prefill]\nmax_prompt_tokens = 900\n[system]", 1)
-	if _, err := offersOf(cut); err == nil || !strings.Contains(err.Error(),
+	if _, err := OffersOf(sweepIn(t, t.TempDir(), cut)); err == nil || !strings.Contains(err.Error(),
 		"100 % of the requests are longer than prefill.max_prompt_tokens = 900; the longest prompt "+
 			"has 1000") {
 		t.Errorf("error %v", err)
 	}
 	// Where one candidate has room, the other is no offer and gives the reason.
 	both := "[[axis]]\ngrid.model = [\"llama2-7b\", \"llama3.1-8b\"]\n"
-	a := planned(t, text+both, nil)
+	a, _ := purchase(t, t.TempDir(), text+both, 2, thirds)
 	last := a.Candidates[len(a.Candidates)-1]
 	if a.Choice == nil || a.Choice.Model != "llama3.1-8b" || last.Outcome != TooShort ||
 		!strings.Contains(last.Reason, "of model llama2-7b: ") {
 		t.Errorf("choice %+v, last %+v", a.Choice, last)
 	}
 	// 16 of 4,001 lengths are too long: a warning, the first.
-	few := planned(t, strings.Replace(text, "uniform(2000, 6000)", "uniform(12, 4012)", 1), nil)
+	few, _ := purchase(t, t.TempDir(), strings.Replace(text, "uniform(2000, 6000)",
+		"uniform(12, 4012)", 1), 2, thirds)
 	if few.Choice == nil ||
 		!strings.Contains(few.Warnings[0].Text, "% of the requests are longer than") {
 		t.Errorf("choice %+v, warnings %q", few.Choice, few.Warnings)

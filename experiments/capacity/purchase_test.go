@@ -13,47 +13,10 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 )
-
-// purchase plans what the text asks for, in a folder.
-func purchase(
-	t testing.TB,
-	dir, text string,
-	workers int,
-	simulate run.Runner,
-) (*Purchase, *config.Sweep) {
-	t.Helper()
-	path := filepath.Join(dir, "plan.toml")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	s, err := config.LoadPlan(path, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := run.OpenStore(filepath.Join(dir, "points"), "test", true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
-	p := Planner{Store: store, Run: simulate, Workers: workers}
-	offers, err := OffersOf(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, _, err := p.Purchase(t.Context(), offers)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a, s
-}
 
 // exhaustive simulates every candidate with every number of replicas, whole, and returns the
 // cheapest that holds the service level; of those at one price, that of fewer GPUs, then the one
@@ -290,15 +253,7 @@ func TestPricesAreKnownSoon(t *testing.T) {
 	text := fmt.Sprintf(short, "rate = 5", "ttft_s = 1") + "grid.system.max_requests = [16, 64]\n" +
 		"grid.system.preset = [\"sparseserve\", \"vllm-0.15\"]\n"
 	text = strings.Replace(text, "tensor_parallel = [1, 2]", "tensor_parallel = [1]", 1)
-	s, err := config.LoadPlan(testkit.Write(t, "plan.toml", text), nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	offers, err := OffersOf(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	order := inTurn(offers.options)
+	order := inTurn(offers(t, text).options)
 	if len(order) != 16 {
 		t.Fatalf("%d candidates", len(order))
 	}

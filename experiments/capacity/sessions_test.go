@@ -111,13 +111,9 @@ func TestPurchaseOfSessions(t *testing.T) {
 
 // TestGoodputOfSessions: runs of a search for the largest rate are as long as sessions need.
 func TestGoodputOfSessions(t *testing.T) {
-	path := t.TempDir() + "/s.toml"
 	text, _, _ := strings.Cut(talks, "[plan]")
-	write(t, path, strings.Replace(text, "[workload]", "gpu = \"h200\"\nseed = [1]\n[workload]", 1))
-	s, err := config.LoadPlan(path, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := sweepIn(t, t.TempDir(), strings.Replace(text, "[workload]",
+		"gpu = \"h200\"\nseed = [1]\n[workload]", 1))
 	candidates, store := opened(t, s)
 	p := Planner{Store: store, Workers: 1, Run: func(_ context.Context, p config.Point, _ run.Sink) (
 		metrics.Summary, error) {
@@ -144,12 +140,7 @@ func TestGoodputOfSessions(t *testing.T) {
 // TestSessionsTooLong: a load whose sessions need longer runs than there are is refused, and a file
 // that is too short for its conversations is named.
 func TestSessionsTooLong(t *testing.T) {
-	path := t.TempDir() + "/s.toml"
-	write(t, path, talks)
-	s, err := config.LoadPlan(path, []string{"workload.rate=500", "workload.think_s=1000"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := sweepIn(t, t.TempDir(), talks, "workload.rate=500", "workload.think_s=1000")
 	if _, err := OffersOf(s); err == nil || !strings.Contains(err.Error(), "workload.rate = 500: ") {
 		t.Errorf("error %v", err)
 	}

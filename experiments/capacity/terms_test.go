@@ -3,7 +3,6 @@ package capacity
 import (
 	"context"
 	"math"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -11,21 +10,6 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 )
-
-func offers(t *testing.T, text string) *Offers {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "plan.toml")
-	write(t, path, text)
-	s, err := config.LoadPlan(path, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := OffersOf(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
 
 const twoGPUs = `model = "llama3.1-8b"
 gpu = "h100-80gb"

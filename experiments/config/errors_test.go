@@ -8,6 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 )
 
+// huge is a model that no card of today holds.
 const huge = `name = "huge"
 layers = 126
 hidden = 16384
@@ -23,6 +24,8 @@ kv_bytes_each = 2
 source = "the shape of Llama-3.1-405B"
 `
 
+// TestBadInput compares every error message with a golden file: one line that names place, key and
+// value.
 func TestBadInput(t *testing.T) {
 	cases := []struct {
 		name, text string

@@ -255,9 +255,6 @@ func TestReplayedTimesHaveNoRate(t *testing.T) {
 	}
 }
 
-// huge is a model that no card of today holds.
-// TestBadInput compares every error message with a golden file: one line that
-// names place, key and value.
 // TestResolvedLoadsAgain: the configuration that is next to results gives the
 // same points, whatever it was made from.
 func TestResolvedLoadsAgain(t *testing.T) {

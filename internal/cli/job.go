@@ -27,8 +27,8 @@ func (f *jobFlags) checkJob(json bool) error {
 	case f.Job != "" && json:
 		return fmt.Errorf("--json --job %s: a job has no results to print", f.Job)
 	case kind == "kubernetes":
-		return fmt.Errorf("--job %s: docs/clusters.md has the job for kubectl; --job writes that of slurm",
-			f.Job)
+		return fmt.Errorf("--job %s: docs/clusters.md has the job for kubectl; --job writes that of "+
+			"slurm", f.Job)
 	case f.Job != "" && f.Job != "slurm":
 		return fmt.Errorf("--job %s: want slurm", f.Job)
 	}

@@ -164,7 +164,8 @@ func testFullDisk(t *testing.T, program string) {
 	}
 }
 
-// testJobs runs the tasks of a job as Slurm and Kubernetes (docs/clusters.md) would, and collects them.
+// testJobs runs the tasks of a job as Slurm and Kubernetes (docs/clusters.md) would, and collects
+// them.
 func testJobs(t *testing.T, program string) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "s.toml", "seed = [1, 2, 3]\n[workload]\nrate = 0.1\nrequests = "+
