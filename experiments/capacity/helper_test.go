@@ -59,7 +59,7 @@ func pointOf(t testing.TB, text string) config.Point {
 	return points[0].Point
 }
 
-// offers are those of a plan's text.
+// offers lists the offers of a plan, given by its text.
 func offers(t testing.TB, text string) *Offers {
 	t.Helper()
 	f, err := OffersOf(sweepIn(t, t.TempDir(), text))
