@@ -1,6 +1,7 @@
 package traces
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -108,6 +109,29 @@ func TestFormatsShareContent(t *testing.T) {
 		}
 		if hits := d.Prefix.Unbounded.Tokens; hits != int64(want) {
 			t.Errorf("%s: %d tokens of prompts are shared, want %d", file, hits, want)
+		}
+	}
+}
+
+// Rows of Qwen-Bailian come at their own times and name the conversation that they continue.
+func TestConversationsOfBailian(t *testing.T) {
+	const row = `{"chat_id": %d, "parent_chat_id": %d, "timestamp": %d, "input_length": 9, ` +
+		`"output_length": 2, "type": "text", "turn": 1}` + "\n"
+	text := ""
+	for i, parent := range []int{-1, -1, 10, 77, 12} {
+		text += fmt.Sprintf(row, 10+i, parent, i)
+	}
+	src, _, err := sourceOf("f", text, wholeFile(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := readAll(src)
+	if err != nil || len(all) != 5 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	for i, want := range []string{"chat10", "chat11", "chat10", "chat13", "chat10"} {
+		if all[i].Session != want || all[i].At != des.Time(i)*des.Second {
+			t.Errorf("row %d: %+v, want conversation %s", i, all[i], want)
 		}
 	}
 }
