@@ -90,7 +90,7 @@ func newCoster(p *Profile, m *Model, opts *DeviceOptions) coster {
 		chunks:    newChunks(p, m),
 
 		engine:     &p.EngineCosts,
-		graphs:     p.Graphs.of(m.ranks()),
+		graphs:     p.Graphs.of(m.ranks(), &p.GPU),
 		sharesLink: m.ranks() > 1 && !p.Interconnect.Nominal.Set(),
 	}
 	if opts.TopP {

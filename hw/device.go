@@ -126,7 +126,7 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		project: newProjection(gpu, model),
 		opts:    opts,
 		model:   model,
-		engine:  newEngineTime(&gpu.EngineCosts, model.ranks()),
+		engine:  newEngineTime(&gpu.EngineCosts, gpu.Graphs.of(model.ranks(), &gpu.GPU)),
 		sync:    newRoundTrip(gpu),
 		duplex:  gpu.Link.DuplexCopy.SI(),
 	}

@@ -64,11 +64,18 @@ type FrontEnd struct {
 // size; larger batches run kernel by kernel.
 type Graphs struct {
 	Tokens []int `toml:"tokens,omitempty"` // captured sizes, rising
-	// Few is the largest size with fewer than fewGPUs GPUs; 0: as with more.
-	Few int `toml:"few,omitempty"`
+	// Limits are the largest sizes by card; the first matching limit holds.
+	Limits []GraphLimit `toml:"limit,omitempty"`
 	// Decodes captures batches without prefills only.
 	Decodes bool   `toml:"decodes,omitempty"`
 	Source  string `toml:"source,omitempty"`
+}
+
+// GraphLimit is the largest CUDA graph on cards of at least MinHBMGiB.
+type GraphLimit struct {
+	MinHBMGiB float64 `toml:"min_hbm_gib,omitempty"`
+	Few       int     `toml:"few"`  // with fewer than fewGPUs GPUs
+	Most      int     `toml:"most"` // with more
 }
 
 const fewGPUs = 4
@@ -97,7 +104,7 @@ func (e *Engine) Utilisation(c *Card, tokens, gpus int) (share float64, ok bool)
 	if c == nil || s.Base == 0 {
 		return 0, false
 	}
-	hbm, rows := c.GPU.HBMSize.SI(), float64(e.Graphs.of(gpus).largest())
+	hbm, rows := c.GPU.HBMSize.SI(), float64(e.Graphs.of(gpus, &c.GPU).largest())
 	rest := s.Base + s.Token*float64(max(tokens, 2048)) + s.Row*rows + s.GPU*float64(gpus)
 	if hbm > 60<<30 {
 		rest = max(rest, s.Least)
@@ -240,13 +247,21 @@ func (e *EngineCosts) linearRows(tokens int) int {
 	return (tokens + g - 1) / g * g
 }
 
-// of returns the graphs with the given number of GPUs.
-func (g *Graphs) of(gpus int) Graphs {
-	few := *g
-	if g.Few > 0 && gpus < fewGPUs {
-		few.Tokens = slices.DeleteFunc(slices.Clone(g.Tokens), func(n int) bool { return n > g.Few })
+// of returns the graphs with the given number of GPUs of a kind.
+func (g *Graphs) of(gpus int, gpu *GPU) Graphs {
+	some := *g
+	for _, l := range g.Limits {
+		if gpu.HBMSize.SI() < l.MinHBMGiB*(1<<30) {
+			continue
+		}
+		most := l.Most
+		if gpus < fewGPUs {
+			most = l.Few
+		}
+		some.Tokens = slices.DeleteFunc(slices.Clone(g.Tokens), func(n int) bool { return n > most })
+		break
 	}
-	return few
+	return some
 }
 
 // holds returns whether a graph runs a batch, and the tokens that the batch's linears run over.

@@ -1,6 +1,7 @@
 package hw
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -35,6 +36,33 @@ func TestBatchDefaultsByCardAndUse(t *testing.T) {
 		if d.MaxTokens != c.tokens || d.MaxRequests != c.requests || d.Prefill.ChunkTokens != c.tokens {
 			t.Errorf("%+v: %d tokens in chunks of %d, %d requests", c, d.MaxTokens, d.Prefill.ChunkTokens,
 				d.MaxRequests)
+		}
+	}
+}
+
+// SGLang's cuda_graph_max_bs, as _handle_gpu_memory_settings of its server_args.py has it.
+func TestGraphsByCard(t *testing.T) {
+	e, err := LoadEngine("sglang-0.5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		gpu               string
+		one, four, tokens int
+		share             float64 // mem_fraction_static of one GPU
+	}{
+		{"rtx-4090", 24, 80, 2048, 0.847}, {"l40s", 32, 160, 4096, 0.851},
+		{"h100-80gb", 256, 512, 8192, 0.836}, {"b200", 512, 512, 16384, 0.858},
+	} {
+		card, err := LoadCard(c.gpu)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one, four := e.Graphs.of(1, &card.GPU), e.Graphs.of(4, &card.GPU)
+		share, ok := e.Utilisation(card, c.tokens, 1)
+		if one.largest() != c.one || four.largest() != c.four || !ok || math.Abs(share-c.share) > 5e-4 {
+			t.Errorf("%s: graphs to %d and %d, share %.3f; want %+v", c.gpu, one.largest(),
+				four.largest(), share, c)
 		}
 	}
 }

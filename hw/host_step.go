@@ -22,14 +22,14 @@ type engineTime struct {
 	host, launched des.Time // of this step
 }
 
-func newEngineTime(e *EngineCosts, gpus int) engineTime {
+func newEngineTime(e *EngineCosts, graphs Graphs) engineTime {
 	return engineTime{
 		planAhead: e.PlanAhead,
 		step:      nanoseconds(e.Host.Step.SI()), request: nanoseconds(e.Host.Request.optional()),
 		token:  nanoseconds(e.Host.Token.optional()),
 		sparse: nanoseconds(e.Host.SparseLayer.optional()),
 		eager:  nanoseconds(e.Host.EagerLayer.optional()),
-		graphs: e.Graphs.of(gpus),
+		graphs: graphs,
 	}
 }
 
