@@ -21,8 +21,8 @@ const tutorialPages = "docs/tutorial"
 var tutorialPicture = regexp.MustCompile(`!\[[^]]+\]\((\w+)-(\w+)\.png\)`)
 
 // TestTutorial follows the tutorial in its order and in one folder. Each line of a text block is a
-// line of the last command's output, and each picture is the one that it drew. With -update they are
-// renewed.
+// line of the last command's output, and each picture is the one that it drew. With -update it
+// renews both.
 func TestTutorial(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates for half a minute")
@@ -76,7 +76,7 @@ func TestTutorial(t *testing.T) {
 	}
 }
 
-// sameRow returns the last line of a table whose first two cells are those of a line; empty: none.
+// sameRow returns the last line that has the first two cells of a table's line; empty: none.
 func sameRow(shown, line string) (same string) {
 	cells := strings.Split(line, "│")
 	for other := range strings.Lines(shown) {
