@@ -38,8 +38,8 @@ type Summary struct {
 	Rejected    int     `json:"rejected"`
 	Truncated   int     `json:"truncated,omitempty"` // truncated prompts of accepted requests
 	Preempted   int     `json:"preempted"`
-	// RecomputedTokens counts tokens whose KV was lost to a preemption and computed again.
-	// RecomputedShare is the share of step time spent on them.
+	// RecomputedTokens counts tokens whose KV was lost to a preemption and computed again,
+	// RecomputedShare is their share of step time.
 	RecomputedTokens int64   `json:"recomputed_tokens,omitempty"`
 	RecomputedShare  float64 `json:"recomputed_share,omitempty"`
 	Replicas         int     `json:"replicas,omitempty"` // in the fleet
@@ -51,11 +51,11 @@ type Summary struct {
 	SimulatedS float64 `json:"simulated_s"`
 	Steps      int64   `json:"steps"`
 
-	// ServedShare is the share of requests that were served or rejected. The figures below cover
-	// served requests only. Below 1 they say nothing about the rest.
+	// ServedShare is served requests over served and rejected ones. The figures below cover served
+	// requests only.
 	ServedShare float64 `json:"served_share"`
-	// GoodShare is the share of the same requests that met every per-request bound of the SLO. It is
-	// nil if the SLO has no such bound.
+	// GoodShare is requests that met every per-request bound of the SLO, over served and rejected
+	// ones; nil without such a bound.
 	GoodShare *float64 `json:"good_share,omitempty"`
 
 	TTFT Stats `json:"ttft_s"`
@@ -65,8 +65,8 @@ type Summary struct {
 	E2E        Stats `json:"e2e_s"`         // from arrival to the last token
 	QueueDelay Stats `json:"queue_delay_s"` // from arrival to the first step
 
-	// RequestThroughput is the number of served requests per second. RequestGoodput counts only
-	// requests that met every per-request bound of the SLO. It is nil if the SLO has no such bound.
+	// RequestThroughput is served requests per second. RequestGoodput counts only requests that met
+	// every per-request bound of the SLO; nil without such a bound.
 	RequestThroughput float64  `json:"request_throughput"`
 	RequestGoodput    *float64 `json:"request_goodput,omitempty"`
 
@@ -89,7 +89,7 @@ type Summary struct {
 	// PhaseS maps each phase to its time, in seconds over all steps.
 	PhaseS map[string]float64 `json:"phase_s"`
 	SLO    string             `json:"slo"` // in words
-	// SLOMet is nil if the run ended early; files of earlier versions contain false instead.
+	// SLOMet is nil if the run ended early.
 	SLOMet *bool `json:"slo_met,omitempty"`
 	// SLOMissed names the SLO bounds that the run missed.
 	SLOMissed []string       `json:"slo_missed,omitempty"`
