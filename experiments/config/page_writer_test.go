@@ -30,8 +30,8 @@ A configuration describes runs: every system at every rate with every seed. A co
 overrides the built-in experiment 'default', whose values are the defaults below, and
 '--set KEY=VALUE' overrides the file, for example '--set workload.rate=0.2'. If a configuration sets
 its own trace or model, keys that were fitted to the default ones become neutral
-('experiments/config/neutral.go'). A path in a file is relative to the folder of that file or else to
-the working folder, a path of '--set' to the working folder. Each result stores its complete
+('experiments/config/neutral.go'). A path in a file is relative to the folder of that file or else
+to the working folder, a path of '--set' to the working folder. Each result stores its complete
 configuration in 'config.toml'.
 
 A plain number has the unit of its key. A quoted number may name another unit: times '"100ms"',
@@ -53,8 +53,8 @@ bound. 'sparseserve list keys' prints all bounds and names.
 	p.printf("\n## [system]\n\n")
 	p.system()
 	p.printf("\n## [slo]\n\nThe service level of a run or of `plan`. A configuration without any " +
-		"bound has the two of SparseServe §4.2 (the defaults below). A configuration with a bound has " +
-		"only its own bounds.\n\n")
+		"bound has the two of\nSparseServe §4.2 (the defaults below), one with a bound has only " +
+		"its own bounds.\n\n")
 	choices := map[string][]string{"rule": sloRules}
 	for _, f := range FieldsOf(&p.cfg.SLO) {
 		if strings.HasSuffix(f.Key, "_stat") {
@@ -63,7 +63,7 @@ bound. 'sparseserve list keys' prints all bounds and names.
 	}
 	p.fields("slo", "SLO", "slo.go", &p.cfg.SLO, choices)
 	p.printf("\n## [metrics]\n\nParts of a run to exclude from its metrics. Latencies, rejections " +
-		"and shares cover the requests that arrive in the remaining time. Rates, steps and " +
+		"and shares cover the\nrequests that arrive in the remaining time. Rates, steps and " +
 		"utilisation cover that time.\n\n")
 	p.fields("metrics", "Cutoff", "../../sim/metrics/cutoff.go", &p.cfg.Metrics,
 		map[string][]string{"warmup": metrics.CutRules, "drain": metrics.CutRules})
@@ -73,7 +73,7 @@ bound. 'sparseserve list keys' prints all bounds and names.
 		"`%s`.\n\n", p.cfg.GPU)
 	p.card()
 	p.printf("\n## [scores]\n\nThe random process that stands in for a model's attention scores. " +
-		"Its defaults are fitted to published locality.\n\n")
+		"Its defaults are\nfitted to published locality.\n\n")
 	p.fields("scores", "Params", "../../sim/score/process.go", &p.cfg.Scores, nil)
 	p.printf("\n## Axes and searches\n\n`simulate`, `goodput` and `plan` read these keys as well.\n\n")
 	p.sweep()
@@ -168,17 +168,15 @@ func (p *pageWriter) system() {
 	for _, s := range p.cfg.Systems {
 		names = append(names, s.Name)
 	}
-	p.printf("These keys, and the next six tables, hold for all systems of the experiment. " +
-		"The engine sets")
-	keys := keysOf(&hw.EngineDefaults{})
-	for i, key := range keys {
-		p.printf("%s `%s`", map[bool]string{
-			true: " and", false: strings.Repeat(",", min(i, 1))}[i == len(keys)-1], specKey(key))
+	p.printf("These keys, and the next six tables, hold for all systems of the experiment. A preset " +
+		"overrides the\nengine. The default *preset* means that the default experiment's systems " +
+		"differ. A `[[systems]]`\ntable adds one system: a `name`, the `preset` to start from, any " +
+		"key of `[system]`, and keys of\nthe other tables by their full name, such as " +
+		"`selection.budget_tokens = 1024`. The engine sets:\n\n")
+	for _, key := range keysOf(&hw.EngineDefaults{}) {
+		p.printf("- `%s`\n", specKey(key))
 	}
-	p.printf(".\nA preset overrides the engine. The default *preset* means that the default " +
-		"experiment's systems differ. A `[[systems]]` table\nadds one system: a `name`, the `preset` " +
-		"to start from, any key of `[system]`, and keys of the other tables by their full\nname, such " +
-		"as `selection.budget_tokens = 1024`.\n\n")
+	p.printf("\n")
 	p.head("system.")
 	p.row("preset", "list of strings", p.literal(names), strings.Join(presetNames(Presets()), ", "),
 		"systems to run (list systems), in addition to [[systems]] tables")

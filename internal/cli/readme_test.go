@@ -161,7 +161,9 @@ func TestReadmeIsShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lines := strings.Count(string(text), "\n"); lines > 180 {
-		t.Errorf("README.md has %d lines, more than 180: what is longer belongs in docs/", lines)
+	lines, words := strings.Count(string(text), "\n"), len(strings.Fields(string(text)))
+	if lines > 120 || words > 850 {
+		t.Errorf("README.md has %d lines and %d words, more than 120 and 850: what is longer belongs in "+
+			"docs/", lines, words)
 	}
 }
