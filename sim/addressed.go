@@ -106,9 +106,9 @@ func (p *addressed) begin(m *Step) error {
 	return err
 }
 
-func (s *Server) rowOf(r *request) Row {
+func (p *addressed) rowOf(r *request) Row {
 	row := Row{ID: r.ID, Seq: r.handle(), Prompt: r.Prompt, MaxTokens: r.Prompt + r.Output}
-	if s.Spec.CachesPrefixes() {
+	if p.Spec.CachesPrefixes() {
 		row.Pages = r.table.Blocks()
 	}
 	if c := r.arrival.Content; c != nil {

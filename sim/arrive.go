@@ -23,7 +23,7 @@ func (s *Server) fetch() error {
 func (s *Server) offer(at des.Time, t Ticket, pulls bool) {
 	if s.place.Ended != nil {
 		s.place.load.Requests++
-		s.place.load.add(s.expected(&t))
+		s.place.load.add(expected(s.memory, s.Model.MaxContext, &t))
 	}
 	s.schedule(at+s.Engine.Request, arrive, s.coming.Hold(arriving{t, pulls}))
 }
@@ -45,7 +45,7 @@ func (s *Server) ended(a Arrival, at des.Time, rejected bool) error {
 func (s *Server) arrival(t Ticket) error {
 	a := t.Arrival
 	if s.place.Ended != nil {
-		s.place.load.remove(s.expected(&t))
+		s.place.load.remove(expected(s.memory, s.Model.MaxContext, &t))
 	} else {
 		s.arrivals++
 		t.ID = s.arrivals
@@ -65,12 +65,13 @@ func (s *Server) arrival(t Ticket) error {
 	if prompt < a.Prompt && rec.Retries == 0 {
 		s.Metrics.Truncate(a.Prompt, prompt)
 	}
-	r := s.newRequest()
+	r := s.free.take()
 	r.arrival, r.life = a, t.life
 	r.Request = sched.NewRequest(t.ID, prompt, a.Output)
 	r.Resume(t.Generated)
-	if err := s.foreseen(t.ID); err != nil {
-		return err
+	if s.future != nil && t.ID > s.future.Requests() {
+		return fmt.Errorf("sim: request %d arrives, and Config.Future has %d", t.ID,
+			s.future.Requests())
 	}
 	s.prefixes.arrive(r)
 	s.requests[r.Request] = r
@@ -85,14 +86,14 @@ func (s *Server) arrival(t Ticket) error {
 
 // cut returns the number of prompt tokens to serve and the largest number that the request may
 // have.
-func (s *Server) cut(a *Arrival) (prompt, limit int) {
-	limit = s.Spec.Prefill.MaxPromptTokens
-	if limit == 0 || limit > s.Model.MaxContext {
-		limit = s.Model.MaxContext
+func (c *Config) cut(a *Arrival) (prompt, limit int) {
+	limit = c.Spec.Prefill.MaxPromptTokens
+	if limit == 0 || limit > c.Model.MaxContext {
+		limit = c.Model.MaxContext
 	}
-	limit = min(limit, s.Model.MaxContext-a.Output)
+	limit = min(limit, c.Model.MaxContext-a.Output)
 	prompt = a.Prompt
-	if prompt > limit && s.Spec.Prefill.OverLength == "truncate" && limit > 0 {
+	if prompt > limit && c.Spec.Prefill.OverLength == "truncate" && limit > 0 {
 		prompt = limit
 	}
 	return prompt, limit
@@ -123,10 +124,13 @@ func (s *Server) reject(a *Arrival, prompt, limit int) string {
 	return s.memory.refuse(prompt, output, s.prefixHit(a.Cached, prompt))
 }
 
-func (s *Server) newRequest() *request {
-	if n := len(s.free); n > 0 {
-		r := s.free[n-1]
-		s.free = s.free[:n-1]
+// unused holds requests for reuse.
+type unused []*request
+
+func (u *unused) take() *request {
+	if n := len(*u); n > 0 {
+		r := (*u)[n-1]
+		*u = (*u)[:n-1]
 		*r = request{table: r.table, keys: r.keys[:0], swap: swap{reuses: r.reuses[:0]},
 			choice: choice{cursors: r.cursors, cycles: r.cycles, layers: r.layers, used: r.used,
 				latest: r.latest}}

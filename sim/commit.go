@@ -62,13 +62,12 @@ func (s *Server) emit(r *request, now des.Time) error {
 		s.weigh(r)
 		return nil
 	}
-	s.path.drop(r, true)
 	if s.RecordTo != nil {
 		if err := s.RecordTo.Finish(r.ID, r.Prompt, r.Output); err != nil {
 			return err
 		}
 	}
-	s.drop(r)
+	s.drop(r, true)
 	s.sched.Finish(r.Request)
 	delete(s.requests, r.Request)
 	s.place.load.remove(r.load)

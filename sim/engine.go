@@ -38,7 +38,10 @@ func (s *Server) formBatch() {
 	s.step.batch = s.sched.Next()
 	s.prefixes.saveEntered(now)
 	for _, r := range s.step.batch.Preempted {
-		s.evictRequest(s.requests[r])
+		preempted := s.requests[r]
+		s.Metrics.Preempt(&preempted.record)
+		s.drop(preempted, false)
+		s.weigh(preempted)
 	}
 	for _, r := range s.step.batch.Matched {
 		s.weigh(s.requests[r])

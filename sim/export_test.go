@@ -208,7 +208,7 @@ func (s *Server) Recount() error {
 	want := Load{Requests: len(s.requests) + s.coming.Len()}
 	for _, t := range s.coming.All() {
 		if t.ID > 0 {
-			want.add(s.expected(&t.Ticket))
+			want.add(expected(s.memory, s.Model.MaxContext, &t.Ticket))
 		}
 	}
 	for _, r := range s.requests {
@@ -216,7 +216,7 @@ func (s *Server) Recount() error {
 		if s.busy {
 			want.WorkingSet += r.load.WorkingSet
 		} else {
-			want.WorkingSet += s.loadOf(r).WorkingSet
+			want.WorkingSet += loadOf(s.memory, r).WorkingSet
 		}
 	}
 	if s.place.load != want {

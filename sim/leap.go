@@ -20,16 +20,6 @@ type leaps struct {
 	taken    []int64 // scratch of growing
 }
 
-// leapable reports whether this server can fast-forward over steps. Exceptions: replicas of a fleet
-// interleave their steps, a journal keeps each token, a prefix cache changes with each block, and
-// speculation accepts a random number of tokens. With window layers, requests do not take one block
-// per BlockTokens tokens.
-func (s *Server) leapable() bool {
-	return !s.stepwise && s.Spec.Speculation.Tokens == 0 && s.Model.BoundTokens == 0 &&
-		s.place.Ended == nil && s.memory.uniform() && s.repeater != nil && !s.Spec.CachesPrefixes() &&
-		!s.Metrics.KeepsTokens() && s.RecordTo == nil
-}
-
 // leap ends the step that began at now and further steps while they only produce tokens. It returns
 // the start time of the step that is still running.
 func (s *Server) leap(now des.Time) (des.Time, error) {
@@ -42,7 +32,7 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 	if !ok {
 		next = math.MaxInt64
 	}
-	used, growing, block := s.memory.Used(), s.growing(), s.memoryBlock()
+	used, growing, block := s.memory.Used(), s.growing(st.decodes, s.Geometry.BlockTokens), s.memoryBlock()
 	var longest des.Time
 	steps := 0
 	for ; steps < most; steps++ {
@@ -94,7 +84,7 @@ func (s *Server) priceNext(now des.Time) error {
 	st := &s.step
 	if timing, ok := s.repeater.Next(&st.meta, &st.work); ok {
 		st.rec.Timing = timing
-		return s.checkTime(now)
+		return st.checkTime(now)
 	}
 	if err := s.path.begin(&st.meta); err != nil {
 		return err
@@ -102,7 +92,7 @@ func (s *Server) priceNext(now des.Time) error {
 	if err := s.repeater.Repeat(0, s.Model.Layers, &st.work); err != nil {
 		return err
 	}
-	return s.finishPrice(now)
+	return st.finish(s.Device, now)
 }
 
 // growBy gives the batch's requests the tokens of the given number of steps. It also allocates the
@@ -115,10 +105,15 @@ func (s *Server) growBy(steps int) {
 }
 
 // leapOver returns the number of steps, from the step that began at now, that end no request and no
-// prompt. ok is false if the following steps may differ in other ways.
+// prompt. ok is false if the following steps may differ in other ways: replicas of a fleet interleave
+// their steps, a cutoff keeps each token, a prefix cache changes with each block, and speculation
+// accepts a random number of tokens. With window layers, requests do not take one block per
+// BlockTokens tokens.
 func (s *Server) leapOver(now des.Time) (most int, ok bool) {
 	b := s.step.batch
-	if !s.leapable() || s.untried || len(b.Preempted) > 0 ||
+	if s.stepwise || s.Spec.Speculation.Tokens > 0 || s.Model.BoundTokens > 0 ||
+		s.place.Ended != nil || !s.memory.uniform() || s.repeater == nil || s.Spec.CachesPrefixes() ||
+		s.Metrics.KeepsTokens() || s.RecordTo != nil || s.untried || len(b.Preempted) > 0 ||
 		len(b.Decodes) != s.sched.Running() {
 		return 0, false
 	}
@@ -134,14 +129,13 @@ func (s *Server) leapOver(now des.Time) (most int, ok bool) {
 
 // growing returns the number of decodes that allocate a block in each of the next BlockTokens
 // steps; the counts then repeat.
-func (s *Server) growing() []int64 {
-	block := s.Geometry.BlockTokens
-	if len(s.taken) != block {
-		s.taken = make([]int64, block)
+func (l *leaps) growing(decodes []*request, block int) []int64 {
+	if len(l.taken) != block {
+		l.taken = make([]int64, block)
 	}
-	clear(s.taken)
-	for _, r := range s.step.decodes {
-		s.taken[(block-r.Context()%block)%block]++
+	clear(l.taken)
+	for _, r := range decodes {
+		l.taken[(block-r.Context()%block)%block]++
 	}
-	return s.taken
+	return l.taken
 }

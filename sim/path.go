@@ -25,7 +25,7 @@ type counted struct {
 }
 
 // newPath returns the path to the server's device. cache is nil without a cache over DRAM.
-func (s *Server) newPath(cache *kv.Cache) path {
+func newPath(s *Server, cache *kv.Cache) path {
 	if s.Addressed {
 		return &addressed{counted: counted{s, cache}}
 	}

@@ -6,15 +6,9 @@ import (
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
-// evictRequest drops the KV of a preempted request.
-func (s *Server) evictRequest(r *request) {
-	s.Metrics.Preempt(&r.record)
-	s.path.drop(r, false)
-	s.drop(r)
-	s.weigh(r)
-}
-
-func (s *Server) drop(r *request) {
+// drop drops the KV of a request that is preempted, or finished.
+func (s *Server) drop(r *request, finished bool) {
+	s.path.drop(r, finished)
 	s.memory.drop(r)
 	r.steps, r.selected, r.prefilled, r.gives = 0, 0, 0, 0
 }

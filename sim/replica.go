@@ -59,19 +59,20 @@ func (l *Load) remove(o Load) {
 	l.WorkingSet -= o.WorkingSet
 }
 
-// expected returns the load of a request that has not arrived yet.
-func (s *Server) expected(t *Ticket) Load {
-	prompt := min(t.Arrival.Prompt, s.Model.MaxContext)
+// expected returns the load of a request that has not arrived yet. A prompt has at most the given
+// number of tokens.
+func expected(m residency, most int, t *Ticket) Load {
+	prompt := min(t.Arrival.Prompt, most)
 	return Load{
 		Tokens:     int64(prompt) + int64(t.Arrival.Output),
-		WorkingSet: s.memory.decodeBytes(prompt + t.Generated),
+		WorkingSet: m.decodeBytes(prompt + t.Generated),
 	}
 }
 
 // loadOf returns the load of a request. Its working set is measured once it decodes.
-func (s *Server) loadOf(r *request) Load {
+func loadOf(m residency, r *request) Load {
 	return Load{Tokens: int64(r.Target-r.Done) + int64(r.Output-r.Generated),
-		WorkingSet: s.memory.workingSet(r)}
+		WorkingSet: m.workingSet(r)}
 }
 
 // weigh updates a replica's load after a request has changed.
@@ -80,7 +81,7 @@ func (s *Server) weigh(r *request) {
 		return
 	}
 	s.place.load.remove(r.load)
-	r.load = s.loadOf(r)
+	r.load = loadOf(s.memory, r)
 	s.place.load.add(r.load)
 }
 
@@ -101,7 +102,7 @@ func NewReplica(cfg Config, run *Shared, at Place) (Replica, error) {
 func (r Replica) Server() *Server { return r.s }
 
 // Tokens returns the replica's KV capacity.
-func (r Replica) Tokens() int64 { return r.s.tokens() }
+func (r Replica) Tokens() int64 { return r.s.memory.Tokens(r.s.memory.Total()) }
 
 // Load returns the remaining work of the replica.
 func (r Replica) Load() *Load { return &r.s.place.load }
@@ -151,10 +152,7 @@ func (r Replica) End() error {
 // and the tokens that they have emitted.
 func (r Replica) Check() (requests int, emitted int64, err error) {
 	s := r.s
-	if emitted, err = s.checkRequests(); err == nil {
-		err = s.checkBlocks()
-	}
-	if err != nil {
+	if emitted, err = s.checkServer(); err != nil {
 		return 0, 0, fmt.Errorf("replica %d: %w", s.place.Replica, err)
 	}
 	for _, t := range s.coming.All() {

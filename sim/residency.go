@@ -75,18 +75,18 @@ func (s *Server) newResidency() (sched.Limit, error) {
 	m.pool, _ = m.allocator.(*memory.Pool)
 	switch {
 	case spec.Hot():
-		m.port = s.newPath(nil)
+		m.port = newPath(s, nil)
 		s.memory, err = newBuffered(s, m)
 	case spec.Offload.On:
 		var t *tiered
 		if t, err = newTiered(s, m); err != nil {
 			return nil, err
 		}
-		t.port = s.newPath(t.cache)
+		t.port = newPath(s, t.cache)
 		s.memory, s.path = t, t.port
 		return hbmLimit{t}, nil
 	default:
-		m.port = s.newPath(nil)
+		m.port = newPath(s, nil)
 		s.memory = &m
 	}
 	s.path = m.port

@@ -59,7 +59,7 @@ func plain(ctx context.Context, err error) error {
 
 // Begin implements Runner.
 func (s *Server) Begin(w Workload, rec Recorder) error {
-	s.Rec, s.Metrics = rec, metrics.New(s.About(1, s.tokens()))
+	s.Rec, s.Metrics = rec, metrics.New(s.About(1, s.memory.Tokens(s.memory.Total())))
 	for range s.Feed.Begin(w) {
 		if err := s.fetch(); err != nil {
 			return err
@@ -67,9 +67,6 @@ func (s *Server) Begin(w Workload, rec Recorder) error {
 	}
 	return nil
 }
-
-// tokens returns the server's KV capacity.
-func (s *Server) tokens() int64 { return s.memory.Tokens(s.memory.Total()) }
 
 // About describes servers with KV memory for the given number of tokens.
 func (c *Config) About(replicas int, tokens int64) metrics.About {

@@ -19,7 +19,7 @@ type Server struct {
 	path     path
 	repeater Repeater // nil: the device prices each layer
 	requests map[*sched.Request]*request
-	free     []*request
+	free     unused
 
 	arrivals    int // of a server that is alone
 	busy        bool

@@ -35,14 +35,14 @@ func (s *Spec) NoSpeculation() string {
 	return ""
 }
 
-func (s *Server) checkSpeculation() error {
-	if s.Spec.Speculation.Tokens == 0 {
+func (c *Config) checkSpeculation() error {
+	if c.Spec.Speculation.Tokens == 0 {
 		return nil
 	}
-	if _, ok := s.Device.(Drafter); !ok {
+	if _, ok := c.Device.(Drafter); !ok {
 		return errors.New("sim: speculation.tokens: the device drafts no tokens")
 	}
-	if why := s.Spec.NoSpeculation(); why != "" {
+	if why := c.Spec.NoSpeculation(); why != "" {
 		return errors.New("sim: speculation.tokens: " + why)
 	}
 	return nil
@@ -53,12 +53,12 @@ func (s *Server) checkSpeculation() error {
 // position has a random draw of its own, so that the schedule does not change the draws.
 //
 //	E = (1 - a^(k+1)) / (1 - a), for k drafts, each accepted with probability a
-func (s *Server) accepted(r *request) int {
+func (c *Config) accepted(r *request) int {
 	n := 1
-	for n <= s.Spec.Speculation.Tokens && r.Generated+n < r.Output {
+	for n <= c.Spec.Speculation.Tokens && r.Generated+n < r.Output {
 		at := uint64(r.Generated + n)
-		if u := des.Hash(s.Seed, acceptanceStream, uint64(r.ID), at) >> 11; float64(u)/(1<<53) >=
-			s.Spec.Speculation.Acceptance {
+		if u := des.Hash(c.Seed, acceptanceStream, uint64(r.ID), at) >> 11; float64(u)/(1<<53) >=
+			c.Spec.Speculation.Acceptance {
 			break
 		}
 		n++

@@ -110,23 +110,23 @@ func (s *Server) price(now des.Time) error {
 	if err := s.draft(); err != nil {
 		return err
 	}
-	return s.finishPrice(now)
+	return s.step.finish(s.Device, now)
 }
 
-// finishPrice makes the device finish the step.
-func (s *Server) finishPrice(now des.Time) (err error) {
-	if s.step.rec.Timing, err = s.Device.Finish(); err != nil {
+// finish makes the device finish the step.
+func (st *stepState) finish(d Device, now des.Time) (err error) {
+	if st.rec.Timing, err = d.Finish(); err != nil {
 		return err
 	}
-	return s.checkTime(now)
+	return st.checkTime(now)
 }
 
 // checkTime returns an error if a step is too long for the clock.
-func (s *Server) checkTime(now des.Time) error {
-	timing := &s.step.rec.Timing
+func (st *stepState) checkTime(now des.Time) error {
+	timing := &st.rec.Timing
 	if timing.Elapsed < 0 || timing.Elapsed > longestStep || now > math.MaxInt64-2*longestStep {
 		return fmt.Errorf("step %d at %g s takes %.4g s: no card, kernels and engine with "+
-			"sensible figures do", s.steps, now.Seconds(), timing.Elapsed.Seconds())
+			"sensible figures do", st.meta.Index, now.Seconds(), timing.Elapsed.Seconds())
 	}
 	return nil
 }

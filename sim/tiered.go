@@ -115,7 +115,7 @@ func (t *tiered) beginPrefill(r *request, seg *sched.Segment) error {
 			return err
 		}
 		t.cache.Extend(r.seq, seg.TokenTo)
-		t.cache.Pin(r.seq, t.looseBlocks(seg.Req))
+		r.seq.Pin(t.looseBlocks(seg.Req))
 		if !r.pinned {
 			r.pinned = true
 			t.pinned = append(t.pinned, r)

@@ -139,9 +139,9 @@ func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
 		HBMBytes: kvBytes,
 		Seed:     p.Seed,
 		Engine:   gpu.Server(),
-		Cutoff:   p.Metrics,
+		Measure: sim.Measure{Cutoff: p.Metrics, CardBytes: plan.Size,
+			FixedBytes: plan.Usable - plan.KV},
 	}
-	cfg.CardBytes, cfg.FixedBytes = plan.Size, plan.Usable-plan.KV
 	if cfg.Prefill, err = config.PrefillMix(&model, &p.System); err != nil {
 		stream.Close()
 		return nil, fmt.Errorf("prefill.pattern: %w", err)

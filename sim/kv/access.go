@@ -29,7 +29,7 @@ type Selection struct {
 func (c *Cache) BeginStep(decodes []*Seq) {
 	c.step++
 	for _, s := range decodes {
-		s.settleAgain(c)
+		s.settleAgain(&c.shape)
 		s.step++
 		s.stepAt = append(s.stepAt, c.step)
 		s.recent[(s.step-uint32(c.window))&c.ring] = 0
@@ -54,7 +54,7 @@ func (c *Cache) Access(s *Seq, g int, sel *Selection) {
 	if c.trace != nil {
 		c.trace.access(s, g, sel)
 	}
-	waits := c.waits(s, g, sel)
+	waits := s.waits(g, sel)
 	if waits && int(s.groups[g].seen) == s.blocks { // true in most steps
 		c.advance(s, g, sel)
 		return
@@ -89,13 +89,13 @@ func (c *Cache) access(s *Seq, g int, sel *Selection) {
 	switch {
 	case follows && gs.all && sel.All && int(gs.seen) == s.blocks:
 	case follows && !gs.all && !sel.All && sel.Follows:
-		c.sync(s, g)
+		s.sync(g)
 		c.follow(s, g, row, sel)
 		gs.synced = s.step
 	default:
-		c.sync(s, g)
+		s.sync(g)
 		c.rebuild(s, g, row, sel)
-		c.start(s, gs, sel)
+		s.start(gs, sel)
 	}
 	gs.turn = sel.Turn
 	gs.last, gs.seen, gs.all, gs.parked = s.step, int32(s.blocks), sel.All, false
@@ -162,7 +162,7 @@ func (c *Cache) come(s *Seq, g int, row []mark, sel *Selection, i int, was mark)
 
 // inRound records which microbatch loads the i-th candidate, which must be the newest missing
 // block.
-func (c *Cache) inRound(s *Seq, sel *Selection, i int) {
+func (c *filling) inRound(s *Seq, sel *Selection, i int) {
 	if c.microbatch == 0 {
 		return
 	}
@@ -199,7 +199,7 @@ func (c *Cache) touch(s *Seq, g int, p *mark, b int) bool {
 }
 
 // miss queues a block for loading.
-func (c *Cache) miss(s *Seq, g, b int) {
+func (c *filling) miss(s *Seq, g, b int) {
 	c.missing = append(c.missing, ref{s.id, s.step, uint16(g), uint16(b)})
 	if c.microbatch > 0 {
 		c.wanted = append(c.wanted, want{round: -1})
@@ -207,7 +207,7 @@ func (c *Cache) miss(s *Seq, g, b int) {
 }
 
 // drop deselects a block. Its last use is the group's last access.
-func (c *Cache) drop(s *Seq, g int, row []mark, b int) {
+func (c *shape) drop(s *Seq, g int, row []mark, b int) {
 	last := s.groups[g].last
 	m := row[b]&(held|resident) | mark(last)
 	row[b] = m
@@ -227,7 +227,7 @@ func (c *Cache) park(s *Seq, g int) {
 	if gs.parked || gs.last < s.born || s.active == 0 {
 		return
 	}
-	c.sync(s, g)
+	s.sync(g)
 	gs.parked = true
 	row := s.row(g)
 	for b := range row[:s.blocks] {

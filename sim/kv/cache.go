@@ -91,23 +91,26 @@ type Stats struct {
 
 // Cache holds the blocks of all live requests in one HBM pool, or in one pool per layer.
 type Cache struct {
+	shape
+	requests
+	filling
+	changes
+	shares    shares
+	loads     []int64 // by group of the sample
+	defers    bool    // marks may be deferred
+	trace     *Trace
+	addressed bool
+}
+
+// shape is the pools of a cache, the layers that use them, and the window of working sets.
+type shape struct {
 	Geo    Geometry
 	Sample Sample
-	window int    // decode steps whose selections form a working set
-	ring   uint32 // ring size less one; the size is the power of two from window up
 	pools  []pool
 	poolOf []int // by group of the sample
 	layers []*Layer
-	requests
-	filling
-	shares     shares
-	stats      Stats
-	loads      []int64 // by group of the sample
-	microbatch int     // blocks per iteration of progressive attention; 0 = not progressive
-	defers     bool    // marks may be deferred
-	trace      *Trace
-	addressed  bool
-	changes
+	window int    // decode steps whose selections form a working set
+	ring   uint32 // ring size less one; the size is the power of two from window up
 }
 
 // requests is the requests of a cache.
@@ -122,16 +125,18 @@ type requests struct {
 
 // filling is what waits for the Fill of the current layer, and what the last one did.
 type filling struct {
-	missing []ref      // blocks to load, waiting for slots
-	writing []ref      // blocks just written, waiting for slots
-	wanted  []want     // by missing block, with progressive attention
-	rounds  []int64    // missing blocks by microbatch
-	filled  []int64    // of the last Fill, by microbatch
-	refs    []BlockRef // blocks that the last Fill queued for loading
-	sorted  []BlockRef // scratch of sortRefs
-	starts  []int
-	chosen  []uint64 // scratch: blocks of a selection
-	lost    []uint16 // scratch: changes of a selection whose blocks are not in HBM
+	stats      Stats
+	microbatch int        // blocks per iteration of progressive attention; 0 = not progressive
+	missing    []ref      // blocks to load, waiting for slots
+	writing    []ref      // blocks just written, waiting for slots
+	wanted     []want     // by missing block, with progressive attention
+	rounds     []int64    // missing blocks by microbatch
+	filled     []int64    // of the last Fill, by microbatch
+	refs       []BlockRef // blocks that the last Fill queued for loading
+	sorted     []BlockRef // scratch of sortRefs
+	starts     []int
+	chosen     []uint64 // scratch: blocks of a selection
+	lost       []uint16 // scratch: changes of a selection whose blocks are not in HBM
 }
 
 // changes records which blocks gain and lose slots.
@@ -159,9 +164,9 @@ type Config struct {
 // NewCache returns an empty cache.
 func NewCache(cfg Config) (*Cache, error) {
 	c := &Cache{
-		Geo: cfg.Geometry, Sample: cfg.Sample, window: cfg.Window, trace: cfg.Trace,
-		microbatch: cfg.Microbatch, addressed: cfg.Addressed, changes: changes{tables: cfg.Tables},
-		defers: cfg.defers(),
+		shape: shape{Geo: cfg.Geometry, Sample: cfg.Sample, window: cfg.Window}, filling: filling{microbatch: cfg.Microbatch},
+		changes: changes{tables: cfg.Tables}, trace: cfg.Trace,
+		addressed: cfg.Addressed, defers: cfg.defers(),
 	}
 	if cfg.Window < 1 {
 		return nil, fmt.Errorf("kv: working-set window is %d steps, need at least 1", cfg.Window)
@@ -260,9 +265,9 @@ func (c *Cache) Free(s *Seq) {
 				p.used, p.idle = p.used-n, p.idle-idle
 				continue
 			}
-			c.sync(s, g)
+			s.sync(g)
 			for b, m := range s.row(g)[:s.blocks] {
-				if m.resident() && c.unref(s, g, b) {
+				if m.resident() && c.shares.unref(s, g, b) {
 					p.release(s.slot(g*s.cap + b))
 				}
 				if m.idle() {
@@ -271,8 +276,9 @@ func (c *Cache) Free(s *Seq) {
 			}
 		}
 	}
-	c.unname(s)
-	c.release(s)
+	c.shares.unname(s)
+	c.reserved, s.reserved = c.reserved-s.reserved, 0 // cannot fail: it shrinks
+	c.reserve()
 	c.forgetChanges(s)
 	c.held -= s.held
 	s.blocks, s.full, s.saved, s.hold, s.loose, s.active, s.held = 0, 0, 0, 0, 0, 0, 0
@@ -312,7 +318,7 @@ func (s *Seq) Seen(g int) (steps, blocks int) {
 func (s *Seq) Blocks() int { return s.blocks }
 
 // at returns the mark of a ref's block, or nil if its request was freed.
-func (c *Cache) at(r ref) *mark {
+func (c *requests) at(r ref) *mark {
 	s := c.seqs[r.seq]
 	if !s.live || int(r.block) >= s.blocks {
 		return nil
@@ -322,10 +328,10 @@ func (c *Cache) at(r ref) *mark {
 
 // Layers returns the layers with sampled groups, in order. These are all layers if every group
 // is simulated.
-func (c *Cache) Layers() []*Layer { return c.layers }
+func (c *shape) Layers() []*Layer { return c.layers }
 
 // Stats returns the counts so far.
-func (c *Cache) Stats() Stats { return c.stats }
+func (c *filling) Stats() Stats { return c.stats }
 
 // LoadError returns the relative standard error of loaded blocks due to sampling, estimated
 // from the spread over sampled groups. It is 0 if every group is simulated or nothing was
@@ -344,7 +350,7 @@ func (c *Cache) LoadError() float64 {
 
 // WorkingSet returns the bytes of the blocks that a request selected in the last window decode
 // steps, scaled to the whole model. It is 0 before the first step.
-func (c *Cache) WorkingSet(s *Seq) int64 {
+func (c *shape) WorkingSet(s *Seq) int64 {
 	s.settleAgain(c)
 	n := int64(s.active)
 	for _, r := range s.recent {
@@ -363,7 +369,7 @@ func (c *Cache) Bytes() (total, reserved int64) {
 }
 
 // Scale converts a count over the sample to the whole model.
-func (c *Cache) Scale(n int64) int64 {
+func (c *shape) Scale(n int64) int64 {
 	if c.Sample.Rate == 1 {
 		return n
 	}

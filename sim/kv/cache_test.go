@@ -76,7 +76,7 @@ func TestFullHBMIsAnErrorNotALoss(t *testing.T) {
 		Eviction: "lru", Window: 2})
 	s := c.Open(100)
 	c.Extend(s, 40)
-	c.Pin(s, 0)
+	s.Pin(0)
 	c.Write(c.layers[0], s)
 	if _, err := c.Fill(c.layers[0]); err == nil {
 		t.Fatal("10 pinned blocks fitted 3 slots")

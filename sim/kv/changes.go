@@ -4,7 +4,7 @@ import "slices"
 
 // Missed returns Refs in the order of accesses: prefills first, then by request, group and
 // position in the selection. Valid until the next Fill.
-func (c *Cache) Missed() []BlockRef {
+func (c *filling) Missed() []BlockRef {
 	if c.microbatch > 0 {
 		return c.sorted // sortRefs keeps the order of accesses here
 	}
@@ -15,33 +15,17 @@ func (c *Cache) Missed() []BlockRef {
 // slots for writing or that joined a slot of another request. evicted are evicted blocks; the
 // first `before` were evicted before the last Fill. The cache must have Tables. A device with
 // its own block tables needs these changes in addition to Missed.
-func (c *Cache) Changes() (seated, evicted []BlockRef, before int) {
+func (c *changes) Changes() (seated, evicted []BlockRef, before int) {
 	return c.seated, c.gone, c.goneBefore
 }
 
 // ForgetChanges clears the recorded changes.
-func (c *Cache) ForgetChanges() {
+func (c *changes) ForgetChanges() {
 	c.seated, c.gone, c.goneBefore = c.seated[:0], c.gone[:0], 0
 }
 
-func (c *Cache) noteGone(r ref, slot uint32) {
-	c.gone = append(c.gone, BlockRef{Seq: r.seq, Group: c.Sample.Groups[r.group],
-		Block: int32(r.block), Slot: slot})
-}
-
-func (c *Cache) noteSeated() {
-	for _, r := range c.writing {
-		c.noteSeat(r)
-	}
-}
-
-func (c *Cache) noteSeat(r ref) {
-	c.seated = append(c.seated, BlockRef{Seq: r.seq, Group: c.Sample.Groups[r.group],
-		Block: int32(r.block), Slot: c.slotOf(r)})
-}
-
 // forgetChanges deletes the recorded changes of a freed request.
-func (c *Cache) forgetChanges(s *Seq) {
+func (c *changes) forgetChanges(s *Seq) {
 	of := func(r BlockRef) bool { return r.Seq == s.id }
 	if len(c.gone) > 0 {
 		for _, r := range c.gone[:c.goneBefore:c.goneBefore] {

@@ -122,7 +122,7 @@ func TestChangesForgetWhoGoes(t *testing.T) {
 		s := c.Open(100)
 		c.BeginStep(nil)
 		c.Extend(s, tokens)
-		c.Pin(s, 0)
+		s.Pin(0)
 		c.Write(c.layers[0], s)
 		if _, err := c.Fill(c.layers[0]); err != nil {
 			t.Fatal(err)

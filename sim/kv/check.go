@@ -6,7 +6,12 @@ import (
 )
 
 // Check verifies every invariant of the cache, in a pass over all entries.
-func (c *Cache) Check() error {
+func (c *Cache) Check() error { return recount{c}.check() }
+
+// recount counts what a cache keeps count of.
+type recount struct{ *Cache }
+
+func (c recount) check() error {
 	owner := make([]map[uint64]ref, len(c.pools))
 	for i := range owner {
 		owner[i] = map[uint64]ref{}
@@ -58,7 +63,7 @@ func (c *Cache) Check() error {
 }
 
 // idleIn counts the evictable marks of a pool.
-func (c *Cache) idleIn(pool int) (n int) {
+func (c recount) idleIn(pool int) (n int) {
 	for _, s := range c.seqs {
 		for g := range s.groups {
 			if s.live && c.poolOf[g] == pool {
@@ -74,13 +79,13 @@ func (c *Cache) idleIn(pool int) (n int) {
 }
 
 // same reports whether two refs are the same shared block.
-func (c *Cache) same(a, b ref) bool {
+func (c *requests) same(a, b ref) bool {
 	at := c.seqs[a.seq].sharedAt(int(a.block))
 	return at >= 0 && at == c.seqs[b.seq].sharedAt(int(b.block)) && a.group == b.group
 }
 
 // checkShares verifies the counts of requests and of resident marks of shared blocks.
-func (c *Cache) checkShares() error {
+func (c recount) checkShares() error {
 	x := &c.shares
 	users, holders := make([]int32, len(x.users)), make([]uint16, len(x.holders))
 	live := 0
@@ -127,7 +132,7 @@ func (c *Cache) checkShares() error {
 
 // placeOf returns a key of a resident block: its slot or, if slots have no numbers, its
 // identity.
-func (c *Cache) placeOf(s *Seq, g, b int) uint64 {
+func (c recount) placeOf(s *Seq, g, b int) uint64 {
 	e := s.sharedAt(b)
 	switch {
 	case c.addressed:
@@ -145,7 +150,7 @@ func (s *Seq) synced(g int) []mark {
 	return row
 }
 
-func (c *Cache) checkSeq(s *Seq, owner []map[uint64]ref) error {
+func (c recount) checkSeq(s *Seq, owner []map[uint64]ref) error {
 	act, pinned, recent := 0, 0, make([]int32, c.ring+1)
 	for g := range s.groups {
 		pool := c.poolOf[g]
@@ -190,7 +195,7 @@ func (c *Cache) checkSeq(s *Seq, owner []map[uint64]ref) error {
 	if act != s.active {
 		return fmt.Errorf("request %d counts %d active blocks, has %d", s.id, s.active, act)
 	}
-	s.settleAgain(c)
+	s.settleAgain(&c.shape)
 	for i := range recent {
 		if recent[i] != s.recent[i] {
 			return fmt.Errorf("request %d counts %d recent blocks in bucket %d, has %d", s.id, s.recent[i],

@@ -84,13 +84,13 @@ func evictionNamed(cfg *Config) (*Eviction, error) {
 
 // stays reports whether the block of a ref has been in HBM since the ref was made. Eviction
 // removes a block's ref, but the request may have been freed and its handle reused.
-func (c *Cache) stays(r ref) bool {
+func (c *requests) stays(r ref) bool {
 	m := c.at(r)
 	return m != nil && m.resident() && c.seqs[r.seq].born <= r.stamp
 }
 
 // used returns the request's step at which a block was last selected.
-func (c *Cache) used(r ref) uint32 {
+func (c *requests) used(r ref) uint32 {
 	m := *c.at(r)
 	if m&active != 0 {
 		return c.seqs[r.seq].groups[r.group].last
@@ -101,7 +101,7 @@ func (c *Cache) used(r ref) uint32 {
 // pass reports whether the hand can evict a block for which stays is true. If the block was
 // used after its stamp, pass advances the stamp and returns false. The stamp is the step in
 // which the block entered or was last passed. Blocks that are not idle are never evicted.
-func (c *Cache) pass(r *ref) (evict bool) {
+func (c *requests) pass(r *ref) (evict bool) {
 	if used := c.used(*r); used > r.stamp {
 		r.stamp = used
 		return false

@@ -37,7 +37,9 @@ func (c *Cache) Fill(l *Layer) (loads int64, err error) {
 		}
 	}
 	if c.tables {
-		c.noteSeated()
+		for _, r := range c.writing {
+			c.seated = append(c.seated, c.named(r, c.slotOf(r)))
+		}
 	}
 	if c.addressed && c.microbatch > 0 && err == nil {
 		c.sortRefs()
@@ -49,7 +51,7 @@ func (c *Cache) Fill(l *Layer) (loads int64, err error) {
 }
 
 // sortRefs sorts missing blocks by the round that needs them, stably.
-func (c *Cache) sortRefs() {
+func (c *filling) sortRefs() {
 	next := c.starts[:0] // where the next block of each round goes
 	for i := range c.refs {
 		for len(next) <= int(c.refs[i].Round) {
@@ -73,12 +75,12 @@ func (c *Cache) sortRefs() {
 
 // Refs returns the blocks that the last Fill loads, without repeats. Valid until the next Fill.
 // The cache must be Addressed.
-func (c *Cache) Refs() []BlockRef { return c.refs }
+func (c *filling) Refs() []BlockRef { return c.refs }
 
 // Rounds returns the number of candidates that the last Fill loads, by microbatch of
 // progressive attention. All other loads are needed from the first microbatch on. Valid until
 // the next Fill.
-func (c *Cache) Rounds() []int64 { return c.filled }
+func (c *filling) Rounds() []int64 { return c.filled }
 
 // place assigns slots to blocks, and writes their names if names is not nil.
 func (c *Cache) place(l *Layer, refs []ref, names []BlockRef) error {
@@ -119,14 +121,15 @@ func (c *Cache) seat(refs []ref, names []BlockRef, i int, slot uint32) (idle boo
 		c.shares.seat(e, int(r.group), slot)
 	}
 	if len(names) > 0 {
-		names[i] = BlockRef{r.seq, c.Sample.Groups[r.group], int32(r.block), slot, c.roundOf(i)}
+		names[i] = c.named(r, slot)
+		names[i].Round = c.roundOf(i)
 	}
 	// Read the mark, a likely cache miss, only if the block can be idle.
 	return s.groups[r.group].parked && s.marks[at].idle()
 }
 
 // roundOf returns the round of progressive attention that needs the i-th missing block, else 0.
-func (c *Cache) roundOf(i int) int32 {
+func (c *filling) roundOf(i int) int32 {
 	if c.microbatch == 0 {
 		return 0
 	}
@@ -134,13 +137,13 @@ func (c *Cache) roundOf(i int) int32 {
 }
 
 // slotOf returns a block's current or last slot.
-func (c *Cache) slotOf(r ref) uint32 {
+func (c *requests) slotOf(r ref) uint32 {
 	s := c.seqs[r.seq]
 	return s.slots[int(r.group)*s.cap+int(r.block)]
 }
 
 // vacate removes a block from its slot.
-func (c *Cache) vacate(r ref) (slot uint32) {
+func (c *requests) vacate(r ref) (slot uint32) {
 	s := c.seqs[r.seq]
 	s.depart(int(r.group), int(r.block))
 	return s.slot(int(r.group)*s.cap + int(r.block))
@@ -166,10 +169,10 @@ func (c *Cache) evict(pool int, l *Layer) error {
 			}
 			slot := c.vacate(r)
 			if c.tables {
-				c.noteGone(r, slot)
+				c.gone = append(c.gone, c.named(r, slot))
 			}
 			p.idle--
-			if c.unref(c.seqs[r.seq], int(r.group), int(r.block)) {
+			if c.shares.unref(c.seqs[r.seq], int(r.group), int(r.block)) {
 				p.release(slot)
 				c.stats.Evicted++
 				return nil

@@ -18,7 +18,7 @@ func (c *Cache) follow(s *Seq, g int, row []mark, sel *Selection) {
 }
 
 // deactivate sets the last use of a selection's dropped candidates.
-func (c *Cache) deactivate(s *Seq, g int, row []mark, sel *Selection) {
+func (c *shape) deactivate(s *Seq, g int, row []mark, sel *Selection) {
 	last := s.groups[g].last
 	idle := 0
 	for _, b := range sel.Dropped {

@@ -37,9 +37,9 @@ func (cfg *Config) defers() bool {
 
 // start records the history of a group's selections if later selections can be deferred, which
 // requires that no candidate is held.
-func (c *Cache) start(s *Seq, gs *groupState, sel *Selection) {
+func (s *Seq) start(gs *groupState, sel *Selection) {
 	gs.past = past{}
-	if !c.defers || sel.All || sel.History == nil {
+	if s.here == nil || sel.All || sel.History == nil {
 		return
 	}
 	if n := sel.Sinks + sel.History.Span(); n <= min(s.saved, sel.Tail) {
@@ -62,7 +62,7 @@ const Lookback = 13
 // waits reports whether an access can be deferred: the selection follows the group's last one,
 // the history covers the last Lookback steps, and no block of the group was evicted in them.
 // Under constant eviction nothing is deferred, because every step reads marks.
-func (c *Cache) waits(s *Seq, g int, sel *Selection) bool {
+func (s *Seq) waits(g int, sel *Selection) bool {
 	gs := &s.groups[g]
 	return gs.history != nil && gs.last == s.step-1 && !gs.parked && int(gs.seen) <= s.blocks &&
 		!sel.All && sel.Follows && sel.History != nil && s.hold == 0 &&
@@ -76,7 +76,7 @@ func (c *Cache) advance(s *Seq, g int, sel *Selection) {
 	came, dropped := len(sel.Came), len(sel.Dropped)
 	x := &s.again
 	if x.sum += came; x.sum > math.MaxUint16 {
-		s.settleAgain(c)
+		s.settleAgain(&c.shape)
 		x.sum = came
 	}
 	for i, n := range sel.Again {
@@ -97,7 +97,7 @@ func (c *Cache) advance(s *Seq, g int, sel *Selection) {
 }
 
 // lack returns the candidates whose blocks are not resident.
-func (c *Cache) lack(here []uint64, candidates []uint16, sinks int) []uint16 {
+func (c *filling) lack(here []uint64, candidates []uint16, sinks int) []uint16 {
 	lost, n := c.room(len(candidates)), 0
 	for _, b := range candidates {
 		b += uint16(sinks)
@@ -117,7 +117,7 @@ func (f *filling) room(n int) []uint16 {
 
 // settleAgain subtracts the re-selections of this step, as counted in lanes, from the counts of
 // recent blocks.
-func (s *Seq) settleAgain(c *Cache) {
+func (s *Seq) settleAgain(c *shape) {
 	x := &s.again
 	if x.sum == 0 {
 		return
@@ -130,7 +130,7 @@ func (s *Seq) settleAgain(c *Cache) {
 }
 
 // sync applies deferred changes to a group's marks.
-func (c *Cache) sync(s *Seq, g int) {
+func (s *Seq) sync(g int) {
 	gs := &s.groups[g]
 	if gs.history == nil || gs.synced == gs.last {
 		return

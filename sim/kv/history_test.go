@@ -119,7 +119,7 @@ func (x *twins) open() {
 			return c.Segmented(s)
 		}
 		c.BeginStep(nil)
-		c.Pin(s, 0)
+		s.Pin(0)
 		for _, l := range c.layers {
 			c.Write(l, s)
 			if _, err := c.Fill(l); err != nil {
@@ -147,7 +147,7 @@ func (x *twins) pin() {
 	}
 	w := rapid.SampledFrom(x.live).Draw(x.T, "pinned")
 	x.pinned = w
-	x.each(func(i int, c *Cache) error { c.Pin(w.seqs[i], max(0, w.seqs[i].blocks-8)); return nil })
+	x.each(func(i int, c *Cache) error { w.seqs[i].Pin(max(0, w.seqs[i].blocks-8)); return nil })
 }
 
 // name gives blocks of a request keys, so that later requests share them.

@@ -54,7 +54,7 @@ func (l *lru) evictable(c *Cache, r ref) bool {
 	if m == nil || !m.idle() || m.when() != r.stamp {
 		return false // deferred changes would not make it evictable
 	}
-	c.sync(c.seqs[r.seq], int(r.group))
+	c.seqs[r.seq].sync(int(r.group))
 	return m.idle() && m.when() == r.stamp
 }
 
@@ -99,7 +99,7 @@ func (l *lru) countAges(c *Cache, layers []*Layer) (oldest int) {
 				continue
 			}
 			for g := layer.From; g < layer.To; g++ {
-				c.sync(s, g)
+				s.sync(g)
 				for b, m := range s.row(g)[:s.blocks] {
 					if m.idle() {
 						age, selected := s.age(c.step, m), s.selected(m)

@@ -9,13 +9,13 @@ func (s *Seq) Reserved() int64 { return s.reserved }
 // AtOnce returns the number of groups whose selections must be in HBM at the same time, for the
 // whole model: the groups of the fullest layer. With one pool per layer every pool must fit
 // that layer.
-func (c *Cache) AtOnce() float64 {
+func (c *shape) AtOnce() float64 {
 	return float64(c.fullest()*len(c.pools)) / c.Sample.Rate
 }
 
 // Skew returns the ratio of the fullest pool's fill to the average one's, if all groups hold
 // the same amount. It is 1 unless pools are per layer and the sample is uneven.
-func (c *Cache) Skew() float64 {
+func (c *shape) Skew() float64 {
 	if len(c.pools) == 1 {
 		return 1
 	}
@@ -23,7 +23,7 @@ func (c *Cache) Skew() float64 {
 }
 
 // fullest returns the largest number of sampled groups in one layer.
-func (c *Cache) fullest() int {
+func (c *shape) fullest() int {
 	most := 0
 	for i := range c.layers {
 		most = max(most, c.layers[i].To-c.layers[i].From)
@@ -43,10 +43,10 @@ func (c *Cache) Held(s *Seq) int64 {
 }
 
 // Rounding is the largest excess in bytes of whole slots over the requested bytes.
-func (c *Cache) Rounding() int64 { return c.Scale(int64(len(c.pools))) * c.Geo.BlockBytes }
+func (c *shape) Rounding() int64 { return c.Scale(int64(len(c.pools))) * c.Geo.BlockBytes }
 
 // Resident returns the bytes of all blocks in HBM.
-func (c *Cache) Resident() int64 {
+func (c *shape) Resident() int64 {
 	var n int64
 	for i := range c.pools {
 		n += int64(c.pools[i].used)

@@ -16,7 +16,7 @@ func TestSavedBlocksOfARunningPrefillStayHeld(t *testing.T) {
 	s := c.Open(100)
 	c.Extend(s, 40)
 	c.BeginStep(nil)
-	c.Pin(s, 0)
+	s.Pin(0)
 	for _, l := range c.Layers() {
 		c.Write(l, s)
 		if _, err := c.Fill(l); err != nil {

@@ -17,7 +17,7 @@ type pool struct {
 }
 
 // poolAt returns the pool of a group of the sample.
-func (c *Cache) poolAt(g int) *pool { return &c.pools[c.poolOf[g]] }
+func (c *shape) poolAt(g int) *pool { return &c.pools[c.poolOf[g]] }
 
 // acquire takes a free slot; the caller has made room.
 func (p *pool) acquire() uint32 {
@@ -63,3 +63,8 @@ func (s *Seq) setSlot(at int, slot uint32) {
 
 // hasFree reports whether a slot is free, so that no eviction is needed.
 func (p *pool) hasFree() bool { return p.used+p.reserved < p.slots }
+
+// named returns the name of a block in a slot.
+func (c *shape) named(r ref, slot uint32) BlockRef {
+	return BlockRef{Seq: r.seq, Group: c.Sample.Groups[r.group], Block: int32(r.block), Slot: slot}
+}

@@ -4,14 +4,14 @@ import "fmt"
 
 // Extend sets the number of tokens of a request's KV. New blocks get their slots when the step
 // runs each layer (Write, Access).
-func (c *Cache) Extend(s *Seq, tokens int) {
+func (c *shape) Extend(s *Seq, tokens int) {
 	s.blocks = c.Geo.Blocks(tokens)
 	s.full = tokens / c.Geo.BlockTokens
 }
 
 // Pin keeps all existing blocks of a request in HBM during its chunked prefill, except the first
 // but blocks. Every chunk attends to all earlier chunks.
-func (c *Cache) Pin(s *Seq, but int) { s.loose, s.hold = but, s.blocks }
+func (s *Seq) Pin(but int) { s.loose, s.hold = but, s.blocks }
 
 // Unpin ends or suspends a chunked prefill. Saved blocks become evictable. They count as used
 // now, although no decode step selected them.
@@ -69,7 +69,7 @@ func (c *Cache) settle(s *Seq, from, to int) {
 func (c *Cache) Write(l *Layer, s *Seq) {
 	for g := l.From; g < l.To; g++ {
 		c.create(s, g)
-		c.sync(s, g)
+		s.sync(g)
 		row := s.row(g)
 		for b := s.loose; b < s.hold; b++ {
 			if row[b]&held != 0 {
@@ -164,20 +164,13 @@ func (c *Cache) setReserved(bytes int64) error {
 }
 
 // reservedSlots converts reserved bytes of the whole model to slots per pool.
-func (c *Cache) reservedSlots(bytes int64) int {
+func (c *shape) reservedSlots(bytes int64) int {
 	slots := float64(bytes) / float64(c.Geo.BlockBytes) * c.Sample.Rate / float64(len(c.pools))
 	n := int(slots)
 	if float64(n) < slots {
 		n++
 	}
 	return n
-}
-
-// release drops a request's reservation. It cannot fail because the reservation shrinks.
-func (c *Cache) release(s *Seq) {
-	c.reserved -= s.reserved
-	s.reserved = 0
-	c.reserve()
 }
 
 // reserve sets the reserved slots of every pool.

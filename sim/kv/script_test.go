@@ -28,7 +28,7 @@ func (x *script) open(geo Geometry) {
 	if chunked {
 		x.step++ // the prefill is a step of its own
 		x.c.BeginStep(nil)
-		x.c.Pin(s, 0)
+		s.Pin(0)
 		for _, l := range x.c.layers {
 			x.c.Write(l, s)
 			if _, err := x.c.Fill(l); err != nil {

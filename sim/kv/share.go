@@ -98,19 +98,18 @@ func (s *Seq) sharedAt(block int) int32 {
 }
 
 // unref drops a request's reference to a slot and reports whether it was the last.
-func (c *Cache) unref(s *Seq, g, block int) (free bool) {
+func (x *shares) unref(s *Seq, g, block int) (free bool) {
 	at := s.sharedAt(block)
 	if at < 0 {
 		return true
 	}
-	n := &c.shares.holders[int(at)*c.shares.groups+g]
+	n := &x.holders[int(at)*x.groups+g]
 	*n--
 	return *n == 0
 }
 
 // unname removes a request from its shared blocks, after their slots are released.
-func (c *Cache) unname(s *Seq) {
-	x := &c.shares
+func (x *shares) unname(s *Seq) {
 	for b, key := range s.keys {
 		at := s.shared[b]
 		if at < 0 {
@@ -228,7 +227,7 @@ func (c *Cache) attach(l *Layer, r ref, w want) {
 	s.setSlot(at, x.slots[i])
 	s.arrive(int(r.group), int(r.block))
 	if c.tables {
-		c.noteSeat(r)
+		c.seated = append(c.seated, c.named(r, c.slotOf(r)))
 	}
 	if s.groups[r.group].parked && s.marks[at].idle() { // parked while it waited
 		p.idle++

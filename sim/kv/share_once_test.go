@@ -89,7 +89,7 @@ func TestOwnBlocksAreShared(t *testing.T) {
 	write := func() *Seq {
 		s := c.Open(40)
 		c.Extend(s, 13)
-		c.Pin(s, 0)
+		s.Pin(0)
 		c.Write(c.layers[0], s)
 		if _, err := c.Fill(c.layers[0]); err != nil {
 			t.Fatal(err)
@@ -132,7 +132,7 @@ func TestWritesTakeUpWhatOthersHave(t *testing.T) {
 		s[i] = c.Open(40)
 		c.Adopt(s[i], 3, keys)
 		c.Extend(s[i], 13)
-		c.Pin(s[i], 0)
+		s[i].Pin(0)
 		c.Write(c.layers[0], s[i])
 		if i == 1 {
 			for b := range keys {

@@ -71,7 +71,7 @@ func (x *sharers) chunk(id, prompt int) {
 	hit := s.blocks
 	x.c.Extend(s, prompt)
 	x.c.BeginStep(nil)
-	x.c.Pin(s, 0)
+	s.Pin(0)
 	for _, l := range x.c.layers {
 		was, want := x.physical(), 0
 		for g := l.From; g < l.To; g++ {
