@@ -68,9 +68,10 @@ func (c *Cache) Access(s *Seq, g int, sel *Selection) {
 	}
 }
 
-// want is when progressive attention needs a missing block.
-type want struct {
-	round int32 // -1: the first, for non-candidates
+// queued is a block that waits for a slot, and when progressive attention needs it.
+type queued struct {
+	ref
+	round int32 // microbatch; -1: the first, for non-candidates
 	ahead bool  // loaded, but not attended to
 }
 
@@ -171,8 +172,8 @@ func (c *filling) inRound(s *Seq, sel *Selection, i int) {
 		c.rounds = append(c.rounds, 0)
 	}
 	c.rounds[r]++
-	c.wanted[len(c.wanted)-1] = want{round: int32(r), ahead: i >= sel.Used}
-	if i >= sel.Used {
+	q := &c.missing[len(c.missing)-1]
+	if q.round, q.ahead = int32(r), i >= sel.Used; q.ahead {
 		c.stats.Ahead++
 	}
 }
@@ -200,10 +201,7 @@ func (c *Cache) touch(s *Seq, g int, p *mark, b int) bool {
 
 // miss queues a block for loading.
 func (c *filling) miss(s *Seq, g, b int) {
-	c.missing = append(c.missing, ref{s.id, s.step, uint16(g), uint16(b)})
-	if c.microbatch > 0 {
-		c.wanted = append(c.wanted, want{round: -1})
-	}
+	c.missing = append(c.missing, queued{ref{s.id, s.step, uint16(g), uint16(b)}, -1, false})
 }
 
 // drop deselects a block. Its last use is the group's last access.

@@ -127,9 +127,8 @@ type requests struct {
 type filling struct {
 	stats      Stats
 	microbatch int        // blocks per iteration of progressive attention; 0 = not progressive
-	missing    []ref      // blocks to load, waiting for slots
-	writing    []ref      // blocks just written, waiting for slots
-	wanted     []want     // by missing block, with progressive attention
+	missing    []queued   // blocks to load, waiting for slots
+	writing    []queued   // blocks just written, waiting for slots
 	rounds     []int64    // missing blocks by microbatch
 	filled     []int64    // of the last Fill, by microbatch
 	refs       []BlockRef // blocks that the last Fill queued for loading

@@ -38,7 +38,7 @@ func (c *Cache) Fill(l *Layer) (loads int64, err error) {
 	}
 	if c.tables {
 		for _, r := range c.writing {
-			c.seated = append(c.seated, c.named(r, c.slotOf(r)))
+			c.seated = append(c.seated, c.named(r.ref, c.slotOf(r.ref)))
 		}
 	}
 	if c.addressed && c.microbatch > 0 && err == nil {
@@ -46,7 +46,7 @@ func (c *Cache) Fill(l *Layer) (loads int64, err error) {
 	}
 	c.stats.Written += int64(len(c.writing))
 	c.stats.Loaded += loads
-	c.writing, c.missing, c.wanted = c.writing[:0], c.missing[:0], c.wanted[:0]
+	c.writing, c.missing = c.writing[:0], c.missing[:0]
 	return loads, err
 }
 
@@ -83,7 +83,7 @@ func (c *filling) Refs() []BlockRef { return c.refs }
 func (c *filling) Rounds() []int64 { return c.filled }
 
 // place assigns slots to blocks, and writes their names if names is not nil.
-func (c *Cache) place(l *Layer, refs []ref, names []BlockRef) error {
+func (c *Cache) place(l *Layer, refs []queued, names []BlockRef) error {
 	for i := range refs {
 		if err := c.placeOne(l, refs, names, i); err != nil {
 			return err
@@ -92,7 +92,7 @@ func (c *Cache) place(l *Layer, refs []ref, names []BlockRef) error {
 	return nil
 }
 
-func (c *Cache) placeOne(l *Layer, refs []ref, names []BlockRef, i int) error {
+func (c *Cache) placeOne(l *Layer, refs []queued, names []BlockRef, i int) error {
 	p := &c.pools[l.pool]
 	for !p.hasFree() {
 		if err := c.evict(l.pool, l); err != nil {
@@ -103,7 +103,7 @@ func (c *Cache) placeOne(l *Layer, refs []ref, names []BlockRef, i int) error {
 		p.idle++
 		l.version++
 	}
-	r := refs[i]
+	r := refs[i].ref
 	r.stamp = c.seqs[r.seq].step
 	p.order.entered(c, r)
 	return nil
@@ -111,8 +111,8 @@ func (c *Cache) placeOne(l *Layer, refs []ref, names []BlockRef, i int) error {
 
 // seat assigns a slot to the i-th block and reports whether the block is idle at once, because
 // its group was parked while it waited.
-func (c *Cache) seat(refs []ref, names []BlockRef, i int, slot uint32) (idle bool) {
-	r := refs[i]
+func (c *Cache) seat(refs []queued, names []BlockRef, i int, slot uint32) (idle bool) {
+	r := &refs[i]
 	s := c.seqs[r.seq]
 	at := int(r.group)*s.cap + int(r.block)
 	s.setSlot(at, slot)
@@ -121,19 +121,11 @@ func (c *Cache) seat(refs []ref, names []BlockRef, i int, slot uint32) (idle boo
 		c.shares.seat(e, int(r.group), slot)
 	}
 	if len(names) > 0 {
-		names[i] = c.named(r, slot)
-		names[i].Round = c.roundOf(i)
+		names[i] = c.named(r.ref, slot)
+		names[i].Round = max(0, r.round)
 	}
 	// Read the mark, a likely cache miss, only if the block can be idle.
 	return s.groups[r.group].parked && s.marks[at].idle()
-}
-
-// roundOf returns the round of progressive attention that needs the i-th missing block, else 0.
-func (c *filling) roundOf(i int) int32 {
-	if c.microbatch == 0 {
-		return 0
-	}
-	return max(0, c.wanted[i].round)
 }
 
 // slotOf returns a block's current or last slot.
@@ -212,7 +204,7 @@ func (c *Cache) evict(pool int, l *Layer) error {
 
 // unplaced is the number of queued blocks of a pool without a slot.
 func (c *Cache) unplaced(pool int) (n int) {
-	for _, refs := range [][]ref{c.writing, c.missing} {
+	for _, refs := range [][]queued{c.writing, c.missing} {
 		for _, r := range refs {
 			if c.poolOf[r.group] == pool &&
 				!c.seqs[r.seq].resident(int(r.group), int(r.block)) {

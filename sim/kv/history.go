@@ -84,7 +84,7 @@ func (c *Cache) advance(s *Seq, g int, sel *Selection) {
 	}
 	missing := c.lack(s.hereOf(g), sel.Old, sel.Sinks)
 	for _, b := range missing {
-		c.missing = append(c.missing, ref{s.id, s.step, uint16(g), b})
+		c.miss(s, g, int(b))
 	}
 	c.pools[c.poolOf[g]].idle += dropped - (came - len(missing))
 	s.active += came - dropped

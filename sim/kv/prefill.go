@@ -83,13 +83,9 @@ func (c *Cache) Write(l *Layer, s *Seq) {
 			c.held++
 			if !row[b].resident() {
 				c.stats.Resumed++
-				r := ref{s.id, 0, uint16(g), uint16(b)}
-				if c.attachNow(l, r) {
-					continue
-				}
-				c.missing = append(c.missing, r)
-				if c.microbatch > 0 {
-					c.wanted = append(c.wanted, want{round: -1})
+				r := queued{ref{s.id, 0, uint16(g), uint16(b)}, -1, false}
+				if !c.attachNow(l, r) {
+					c.missing = append(c.missing, r)
 				}
 			}
 		}
@@ -108,7 +104,7 @@ func (c *Cache) create(s *Seq, g int) {
 		row[b] |= held
 		s.held++
 		c.held++
-		c.writing = append(c.writing, ref{s.id, 0, uint16(g), uint16(b)})
+		c.writing = append(c.writing, queued{ref{s.id, 0, uint16(g), uint16(b)}, -1, false})
 	}
 	gs.blocks = int32(s.blocks)
 }

@@ -16,8 +16,7 @@ type shares struct {
 	free    []int32          // entries
 	live    int              // entries that are not free
 
-	after  []ref // misses of this Fill whose block is loaded by another miss
-	wanted []want
+	after []queued // misses of this Fill whose block is loaded by another miss
 }
 
 // coming is the holder count of a block that the current Fill loads.
@@ -132,13 +131,9 @@ func (x *shares) unname(s *Seq) {
 // wait.
 func (c *Cache) join(l *Layer) {
 	x := &c.shares
-	x.after, x.wanted = x.after[:0], x.wanted[:0]
+	x.after = x.after[:0]
 	n := 0
-	for i, r := range c.missing {
-		var w want
-		if c.microbatch > 0 {
-			w = c.wanted[i]
-		}
+	for _, r := range c.missing {
 		if at := c.seqs[r.seq].sharedAt(int(r.block)); at >= 0 {
 			e := int(at)*x.groups + int(r.group)
 			switch h := &x.holders[e]; *h {
@@ -146,27 +141,23 @@ func (c *Cache) join(l *Layer) {
 				*h, x.slots[e] = coming, uint32(n)
 			case coming:
 				if c.microbatch > 0 {
-					sooner(c, &c.wanted[x.slots[e]], w)
+					sooner(c, &c.missing[x.slots[e]], r)
 				}
-				x.after, x.wanted = append(x.after, r), append(x.wanted, w)
+				x.after = append(x.after, r)
 				continue
 			default:
-				c.attach(l, r, w)
+				c.attach(l, r)
 				continue
 			}
 		}
-		if c.missing[n] = r; c.microbatch > 0 {
-			c.wanted[n] = w
-		}
+		c.missing[n] = r
 		n++
 	}
-	if c.missing = c.missing[:n]; c.microbatch > 0 {
-		c.wanted = c.wanted[:n]
-	}
+	c.missing = c.missing[:n]
 }
 
 // sooner loads a block in the round of a request that waits for it, if that round is earlier.
-func sooner(c *Cache, loaded *want, w want) {
+func sooner(c *Cache, loaded *queued, w queued) {
 	if loaded.ahead && !w.ahead {
 		loaded.ahead = false
 		c.stats.Ahead--
@@ -182,7 +173,7 @@ func sooner(c *Cache, loaded *want, w want) {
 
 // attachNow assigns a missed block the slot of another request, and reports whether there is
 // one.
-func (c *Cache) attachNow(l *Layer, r ref) bool {
+func (c *Cache) attachNow(l *Layer, r queued) bool {
 	x, at := &c.shares, c.seqs[r.seq].sharedAt(int(r.block))
 	if at < 0 {
 		return false
@@ -190,24 +181,21 @@ func (c *Cache) attachNow(l *Layer, r ref) bool {
 	if h := x.holders[int(at)*x.groups+int(r.group)]; h == 0 || h == coming {
 		return false
 	}
-	c.attach(l, r, want{round: -1})
+	c.attach(l, r)
 	return true
 }
 
 // joinAfter assigns waiting misses the slots of the blocks that the Fill has loaded.
 func (c *Cache) joinAfter(l *Layer) error {
 	x := &c.shares
-	for i, r := range x.after {
+	for _, r := range x.after {
 		at := c.seqs[r.seq].sharedAt(int(r.block))
 		if x.holders[int(at)*x.groups+int(r.group)] > 0 {
-			c.attach(l, r, x.wanted[i])
+			c.attach(l, r)
 			continue
 		}
 		// Progressive attention has evicted the block again in the same layer.
 		c.missing = append(c.missing, r)
-		if c.microbatch > 0 {
-			c.wanted = append(c.wanted, x.wanted[i])
-		}
 		if c.addressed {
 			c.refs = append(c.refs, BlockRef{})
 		}
@@ -219,7 +207,7 @@ func (c *Cache) joinAfter(l *Layer) error {
 }
 
 // attach assigns a missed block the slot of another request.
-func (c *Cache) attach(l *Layer, r ref, w want) {
+func (c *Cache) attach(l *Layer, r queued) {
 	x, s, p := &c.shares, c.seqs[r.seq], &c.pools[l.pool]
 	i := int(s.shared[r.block])*x.groups + int(r.group)
 	x.holders[i]++
@@ -227,7 +215,7 @@ func (c *Cache) attach(l *Layer, r ref, w want) {
 	s.setSlot(at, x.slots[i])
 	s.arrive(int(r.group), int(r.block))
 	if c.tables {
-		c.seated = append(c.seated, c.named(r, c.slotOf(r)))
+		c.seated = append(c.seated, c.named(r.ref, c.slotOf(r.ref)))
 	}
 	if s.groups[r.group].parked && s.marks[at].idle() { // parked while it waited
 		p.idle++
@@ -236,13 +224,13 @@ func (c *Cache) attach(l *Layer, r ref, w want) {
 	switch {
 	case r.stamp == 0:
 		c.stats.Resumed--
-	case c.microbatch > 0 && w.round >= 0:
-		c.rounds[w.round]--
-		if w.ahead {
+	case r.round >= 0:
+		c.rounds[r.round]--
+		if r.ahead {
 			c.stats.Ahead--
 		}
 	}
 	c.stats.Joined++
 	r.stamp = s.step
-	p.order.entered(c, r)
+	p.order.entered(c, r.ref)
 }
