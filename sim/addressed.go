@@ -6,6 +6,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim/kv"
 	"github.com/sparseserve/sparseserve/sim/prefix"
+	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
 // Row describes one request of a step to a device that computes.
@@ -49,16 +50,19 @@ type Table struct {
 	Slot   []int32
 }
 
-// addressed is the path to a device that computes. It passes the step's rows, the blocks that each
-// decode and KV head attends to, and their slots. Every head is simulated.
+// addressed wraps a device that computes. It passes the step's rows, the blocks that each decode and
+// KV head attends to, and their slots. Every head is simulated.
 type addressed struct {
+	Device
 	counted
-	rows    []Row
-	gone    []Dropped // since the last step
-	tables  []Table
-	lists   Lists // of one layer
-	choice  Lists // selection of one layer, written by the device
-	scratch kv.Selection
+	cfg      *Config
+	requests map[*sched.Request]*request
+	rows     []Row
+	gone     []Dropped // since the last step
+	tables   []Table
+	lists    Lists // of one layer
+	choice   Lists // selection of one layer, written by the device
+	scratch  kv.Selection
 }
 
 // checkAddressed returns an error for settings that a device that computes does not support.
@@ -83,32 +87,33 @@ func (c *Config) checkAddressed(rate float64) error {
 	return nil
 }
 
-func (p *addressed) begin(m *Step) error {
+// Begin adds the rows of the step.
+func (p *addressed) Begin(m *Step) error {
 	p.rows = p.rows[:0]
-	for _, r := range p.step.decodes {
+	for _, r := range p.st.decodes {
 		row := p.rowOf(r)
 		row.Decode, row.Emits = true, true
-		row.From, row.To, row.LayerTo = r.Context()-1, r.Context(), p.Model.Layers
+		row.From, row.To, row.LayerTo = r.Context()-1, r.Context(), p.cfg.Model.Layers
 		p.rows = append(p.rows, row)
 	}
-	for i := range p.step.batch.Prefills {
-		seg := &p.step.batch.Prefills[i]
+	for i := range p.st.batch.Prefills {
+		seg := &p.st.batch.Prefills[i]
 		row := p.rowOf(p.requests[seg.Req])
-		row.Segmented = p.cache != nil && p.Spec.Segmented()
+		row.Segmented = p.cache != nil && p.cfg.Spec.Segmented()
 		row.From, row.To = seg.TokenFrom, seg.TokenTo
 		row.LayerFrom, row.LayerTo = seg.LayerFrom, seg.LayerTo
-		row.Emits = seg.Completes(p.Model.Layers)
+		row.Emits = seg.Completes(p.cfg.Model.Layers)
 		p.rows = append(p.rows, row)
 	}
 	m.Rows, m.Dropped = p.rows, p.gone
-	err := p.counted.begin(m)
+	err := p.Device.Begin(m)
 	p.gone = p.gone[:0]
 	return err
 }
 
 func (p *addressed) rowOf(r *request) Row {
 	row := Row{ID: r.ID, Seq: r.handle(), Prompt: r.Prompt, MaxTokens: r.Prompt + r.Output}
-	if p.Spec.CachesPrefixes() {
+	if p.cfg.Spec.CachesPrefixes() {
 		row.Pages = r.table.Blocks()
 	}
 	if c := r.arrival.Content; c != nil {
@@ -131,20 +136,23 @@ func (p *addressed) drop(r *request, finished bool) {
 
 func (p *addressed) dropped() []Dropped { return p.gone }
 
-// score makes a selecting device write its selection to lists and uses it as the decodes'
+// Draft implements Drafter, where the device does.
+func (p *addressed) Draft(w *Work, rows int) error { return p.Device.(Drafter).Draft(w, rows) }
+
+// Score makes a selecting device write its selection to lists and uses it as the decodes'
 // selections, unless only the device needs it.
-func (p *addressed) score(layer int, w *Work) error {
-	if !p.DeviceSelects || p.keepsChoice() {
-		return p.counted.score(layer, w)
+func (p *addressed) Score(layer int, w *Work) error {
+	if !p.cfg.DeviceSelects || p.keepsChoice() {
+		return p.Device.Score(layer, w)
 	}
-	l, units := &p.choice, len(p.step.decodes)*p.Geometry.KVHeads
+	l, units := &p.choice, len(p.st.decodes)*p.cfg.Geometry.KVHeads
 	l.Stride = p.stride(layer, false)
 	l.Count, l.Block = grow(l.Count, units), grow(l.Block, units*l.Stride)
 	w.Lists = l
-	if err := p.counted.score(layer, w); err != nil {
+	if err := p.Device.Score(layer, w); err != nil {
 		return err
 	}
-	for i := range p.step.decodes {
+	for i := range p.st.decodes {
 		if err := p.choose(layer, i); err != nil {
 			return fmt.Errorf("layer %d: %w", layer, err)
 		}
@@ -154,12 +162,12 @@ func (p *addressed) score(layer int, w *Work) error {
 
 // keepsChoice reports whether only the device uses its selections.
 func (p *addressed) keepsChoice() bool {
-	return p.DeviceSelects && p.cache == nil && p.RecordTo == nil
+	return p.cfg.DeviceSelects && p.cache == nil && p.cfg.RecordTo == nil
 }
 
 // choose sets the selections of the i-th decode from the device's lists.
 func (p *addressed) choose(layer, i int) error {
-	l, heads, r := &p.choice, p.Geometry.KVHeads, p.step.decodes[i]
+	l, heads, r := &p.choice, p.cfg.Geometry.KVHeads, p.st.decodes[i]
 	if r.grid < 0 {
 		return nil // every block
 	}
@@ -169,11 +177,11 @@ func (p *addressed) choose(layer, i int) error {
 		unit := i*heads + h
 		clear(in)
 		for _, b := range l.Block[unit*l.Stride:][:l.Count[unit]] {
-			if c := int(b) - p.Spec.Selection.SinkBlocks; c >= 0 && c < n {
+			if c := int(b) - p.cfg.Spec.Selection.SinkBlocks; c >= 0 && c < n {
 				in[c/64] |= 1 << (c % 64)
 			}
 		}
-		if err := r.latest.Choose(layer*heads+h, in, Candidates(&p.Spec),
+		if err := r.latest.Choose(layer*heads+h, in, Candidates(&p.cfg.Spec),
 			r.grid == r.lastGrid); err != nil {
 			return fmt.Errorf("request %d, KV head %d: %w", r.ID, h, err)
 		}
@@ -183,11 +191,11 @@ func (p *addressed) choose(layer, i int) error {
 
 // access runs the cache accesses of a layer and writes its lists.
 func (p *addressed) access(at *kv.Layer, dense bool) (int64, error) {
-	if len(p.step.decodes) == 0 {
+	if len(p.st.decodes) == 0 {
 		return p.cache.Fill(at)
 	}
 	l := p.openLists(at.Number, dense)
-	for i, r := range p.step.decodes {
+	for i, r := range p.st.decodes {
 		for g := at.From; g < at.To; g++ {
 			p.sel.of(r, g, dense, &p.scratch)
 			p.write(l, i, g, &p.scratch)
@@ -197,39 +205,39 @@ func (p *addressed) access(at *kv.Layer, dense bool) (int64, error) {
 	loads, err := p.cache.Fill(at)
 	if err == nil {
 		p.listSlots(l, at.Number)
-		p.step.work.Lists = l
+		p.st.work.Lists = l
 	}
 	return loads, err
 }
 
-// move adds the addresses of the moved blocks.
-func (p *addressed) move(m *kv.Moves) error {
+// Move adds the addresses of the moved blocks.
+func (p *addressed) Move(m *kv.Moves) error {
 	if p.cache == nil { // hot buffers: the device moves what its model selects
-		return p.counted.move(m)
+		return p.Device.Move(m)
 	}
 	m.LoadRefs = p.cache.Refs()
-	if p.Spec.GPULookup() {
+	if p.cfg.Spec.GPULookup() {
 		m.Missed = p.cache.Missed()
 		m.Seated, m.Evicted, m.EvictedBefore = p.cache.Changes()
 	}
-	err := p.counted.move(m)
+	err := p.Device.Move(m)
 	p.cache.ForgetChanges()
 	return err
 }
 
-// compute adds the prefill tables and, without offloading, the lists.
-func (p *addressed) compute(layer int, dense bool, w *Work) error {
+// Compute adds the prefill tables and, without offloading, the lists.
+func (p *addressed) Compute(layer int, w *Work) error {
 	p.tables = p.tables[:0]
-	for i := range p.step.batch.Prefills {
-		if seg := &p.step.batch.Prefills[i]; seg.In(layer) {
-			p.addTable(layer, len(p.step.decodes)+i, p.requests[seg.Req])
+	for i := range p.st.batch.Prefills {
+		if seg := &p.st.batch.Prefills[i]; seg.In(layer) {
+			p.addTable(layer, len(p.st.decodes)+i, p.requests[seg.Req])
 		}
 	}
 	w.Tables = p.tables
 	if p.cache == nil && w.Sparse && w.Decodes > 0 && !p.keepsChoice() {
-		p.listAll(layer, dense)
+		p.listAll(layer, p.sel.dense(layer))
 	}
-	return p.counted.compute(layer, dense, w)
+	return p.Device.Compute(layer, w)
 }
 
 // addTable adds the table of one prefill in a layer.
@@ -246,8 +254,8 @@ func (p *addressed) addTable(layer, row int, r *request) {
 		return
 	}
 	t.Blocks = r.seq.Blocks()
-	for h := range p.Geometry.KVHeads {
-		for _, slot := range r.seq.Slots(layer*p.Geometry.KVHeads + h) {
+	for h := range p.cfg.Geometry.KVHeads {
+		for _, slot := range r.seq.Slots(layer*p.cfg.Geometry.KVHeads + h) {
 			t.Slot = append(t.Slot, int32(slot))
 		}
 	}

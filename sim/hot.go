@@ -205,7 +205,7 @@ func (b *buffered) move(layer int) error {
 	heads := int64(b.Geometry.KVHeads)
 	st.moves.Saves = int64(all-st.closing) * heads
 	st.rec.Saved += int64(all) * heads
-	return b.port.move(&st.moves)
+	return b.Device.Move(&st.moves)
 }
 
 // scaled extrapolates a count over the sampled groups to the whole model.

@@ -59,7 +59,7 @@ func (s *Server) layers(layer, n int) error {
 	}
 	s.memory.open(layer)
 	if w.Sparse && (w.Decodes > 0 || of > 0) {
-		if err := s.path.score(layer, w); err != nil {
+		if err := s.Device.Score(layer, w); err != nil {
 			return err
 		}
 		if s.RecordTo != nil {
@@ -72,5 +72,5 @@ func (s *Server) layers(layer, n int) error {
 	if n > 1 {
 		return s.repeater.Repeat(layer, n, w)
 	}
-	return s.path.compute(layer, dense, w)
+	return s.Device.Compute(layer, w)
 }

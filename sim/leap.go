@@ -86,7 +86,7 @@ func (s *Server) priceNext(now des.Time) error {
 		st.rec.Timing = timing
 		return st.checkTime(now)
 	}
-	if err := s.path.begin(&st.meta); err != nil {
+	if err := s.Device.Begin(&st.meta); err != nil {
 		return err
 	}
 	if err := s.repeater.Repeat(0, s.Model.Layers, &st.work); err != nil {

@@ -27,10 +27,10 @@ func ListStride(n int) int { return (n + 15) / 16 * 16 }
 
 // openLists sizes the lists of a layer's decodes.
 func (p *addressed) openLists(layer int, dense bool) *Lists {
-	l, units := &p.lists, len(p.step.decodes)*p.Geometry.KVHeads
+	l, units := &p.lists, len(p.st.decodes)*p.cfg.Geometry.KVHeads
 	l.Stride = p.stride(layer, dense)
 	l.Count, l.Block = grow(l.Count, units), grow(l.Block, units*l.Stride)
-	if p.Spec.GPULookup() && p.Spec.Progressive() {
+	if p.cfg.Spec.GPULookup() && p.cfg.Spec.Progressive() {
 		l.ListedAhead, l.FirstRound = grow(l.ListedAhead, units), grow(l.FirstRound, units)
 	}
 	return l
@@ -39,10 +39,10 @@ func (p *addressed) openLists(layer int, dense bool) *Lists {
 // stride returns the list stride that fits the layer's longest list.
 func (p *addressed) stride(layer int, dense bool) int {
 	most := 0
-	for _, r := range p.step.decodes {
-		n := p.Geometry.Blocks(r.Context())
+	for _, r := range p.st.decodes {
+		n := p.cfg.Geometry.Blocks(r.Context())
 		if !dense {
-			n = min(n, p.most(r, layer)+p.Spec.Selection.SinkBlocks+p.Spec.Selection.RecentBlocks)
+			n = min(n, p.most(r, layer)+p.cfg.Spec.Selection.SinkBlocks+p.cfg.Spec.Selection.RecentBlocks)
 		}
 		most = max(most, n)
 	}
@@ -53,12 +53,12 @@ func (p *addressed) stride(layer int, dense bool) int {
 // blocks if the lists name them.
 func (p *addressed) most(r *request, layer int) int {
 	if p.sel.fixed {
-		return Candidates(&p.Spec)
+		return Candidates(&p.cfg.Spec)
 	}
 	n := 0
-	for h := range p.Geometry.KVHeads {
-		p.sel.of(r, layer*p.Geometry.KVHeads+h, false, &p.scratch)
-		if p.Spec.GPULookup() {
+	for h := range p.cfg.Geometry.KVHeads {
+		p.sel.of(r, layer*p.cfg.Geometry.KVHeads+h, false, &p.scratch)
+		if p.cfg.Spec.GPULookup() {
 			n = max(n, len(p.scratch.Next))
 		}
 		n = max(n, p.scratch.Used)
@@ -68,7 +68,7 @@ func (p *addressed) most(r *request, layer int) int {
 
 // write writes the blocks of the i-th decode's list in group g.
 func (p *addressed) write(l *Lists, i, g int, sel *kv.Selection) {
-	heads, blocks := p.Geometry.KVHeads, p.Geometry.Blocks(p.step.decodes[i].Context())
+	heads, blocks := p.cfg.Geometry.KVHeads, p.cfg.Geometry.Blocks(p.st.decodes[i].Context())
 	unit := i*heads + g%heads
 	row, n := l.Block[unit*l.Stride:][:l.Stride], 0
 	put := func(from, to int) {
@@ -102,27 +102,27 @@ func (p *addressed) write(l *Lists, i, g int, sel *kv.Selection) {
 
 // listAll writes the lists of a layer that the cache has no slots of.
 func (p *addressed) listAll(layer int, dense bool) {
-	l, heads := p.openLists(layer, dense), p.Geometry.KVHeads
-	for i, r := range p.step.decodes {
+	l, heads := p.openLists(layer, dense), p.cfg.Geometry.KVHeads
+	for i, r := range p.st.decodes {
 		for g := layer * heads; g < (layer+1)*heads; g++ {
 			p.sel.of(r, g, dense, &p.scratch)
 			p.write(l, i, g, &p.scratch)
 		}
 	}
-	p.step.work.Lists = l
+	p.st.work.Lists = l
 }
 
 // listSlots adds the slots of a layer's listed and open blocks, after Fill.
 func (p *addressed) listSlots(l *Lists, layer int) {
-	heads := p.Geometry.KVHeads
+	heads := p.cfg.Geometry.KVHeads
 	l.Open = grow(l.Open, len(l.Count))
-	if !p.Spec.GPULookup() {
+	if !p.cfg.Spec.GPULookup() {
 		l.Slot = grow(l.Slot, len(l.Block))
 	}
-	for i, r := range p.step.decodes {
+	for i, r := range p.st.decodes {
 		for h := range heads {
 			unit, slots := i*heads+h, r.seq.Slots(layer*heads+h)
-			l.Open[unit] = int32(slots[p.Geometry.Blocks(r.Context())-1])
+			l.Open[unit] = int32(slots[p.cfg.Geometry.Blocks(r.Context())-1])
 			if l.Slot == nil {
 				continue
 			}

@@ -75,21 +75,19 @@ func (s *Server) newResidency() (sched.Limit, error) {
 	m.pool, _ = m.allocator.(*memory.Pool)
 	switch {
 	case spec.Hot():
-		m.port = newPath(s, nil)
 		s.memory, err = newBuffered(s, m)
 	case spec.Offload.On:
 		var t *tiered
 		if t, err = newTiered(s, m); err != nil {
 			return nil, err
 		}
-		t.port = newPath(s, t.cache)
-		s.memory, s.path = t, t.port
+		t.path = newPath(s, t.cache)
+		s.memory, s.path = t, t.path
 		return hbmLimit{t}, nil
 	default:
-		m.port = newPath(s, nil)
 		s.memory = &m
 	}
-	s.path = m.port
+	s.path = newPath(s, nil)
 	return nil, err
 }
 
@@ -117,7 +115,6 @@ type resident struct {
 	allocator
 	st    *stepState
 	sel   *selection
-	port  path
 	pool  *memory.Pool // memory as a pool of shared blocks; nil otherwise
 	block int64        // bytes of one block of memory
 }

@@ -97,7 +97,7 @@ func (s *Server) startStep(now des.Time) error {
 
 // price runs the step that begins now on the device.
 func (s *Server) price(now des.Time) error {
-	if err := s.path.begin(&s.step.meta); err != nil {
+	if err := s.Device.Begin(&s.step.meta); err != nil {
 		return err
 	}
 	for layer := 0; layer < s.Model.Layers; {

@@ -13,6 +13,7 @@ import (
 // tiered is SparseServe's memory: DRAM holds the KV of all requests, and HBM caches blocks of it.
 type tiered struct {
 	sizes    // all KV is in DRAM
+	path     path
 	requests map[*sched.Request]*request
 	schedule func(at des.Time, kind EventKind, n int64)
 
@@ -210,7 +211,7 @@ func (t *tiered) move(layer int) error {
 	overlapped := t.prefixLoads(layer)
 	st.moves.Prefix += overlapped
 	st.rec.Loaded += overlapped
-	return t.port.move(&st.moves)
+	return t.Device.Move(&st.moves)
 }
 
 // loadLayer runs the cache accesses of a layer when the step reaches it. Every head is simulated.
@@ -270,7 +271,7 @@ func (t *tiered) writePrefills(l *kv.Layer) {
 // to load over its groups.
 func (t *tiered) access(l *kv.Layer) (int64, error) {
 	t.accessPrefixes(l)
-	return t.port.access(l, t.sel.dense(l.Number))
+	return t.path.access(l, t.sel.dense(l.Number))
 }
 
 // share is a step's total for the whole model, spread evenly over its layers, with the amount
