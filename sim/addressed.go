@@ -50,8 +50,8 @@ type Table struct {
 	Slot   []int32
 }
 
-// addressed wraps a device that computes. It passes the step's rows, the blocks that each decode and
-// KV head attends to, and their slots. Every head is simulated.
+// addressed wraps a device that computes. It passes the step's rows, the blocks that each decode
+// and KV head attends to, and their slots. Every head is simulated.
 type addressed struct {
 	Device
 	counted

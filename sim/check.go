@@ -16,8 +16,8 @@ func (s *Server) Check() error {
 	return nil
 }
 
-// checkServer verifies the laws of one server, alone or in a fleet, and returns the number of tokens
-// that its requests have emitted.
+// checkServer verifies the laws of one server, alone or in a fleet, and returns the number of
+// tokens that its requests have emitted.
 func (s *Server) checkServer() (emitted int64, err error) {
 	if w, r := s.sched.Waiting()+len(s.arrivedLate), s.sched.Running(); w+r != len(s.requests) {
 		return 0, fmt.Errorf("law 4: %d requests in flight, %d waiting + %d running",

@@ -4,11 +4,11 @@
 // A request takes this path. Server.Run (run.go) advances virtual time. arrive.go queues the
 // request. sched forms a batch. startStep (step.go) brings the batch's requests into the cache
 // (prepare.go) and runs them through the layers (layer.go): select.go finds the blocks that each
-// head attends to (external.go: from a device or a recording), kv finds the blocks to move (path.go),
-// and the Device (device.go) moves and computes, with counts only or, if it computes for real, with
-// addresses (addressed.go, lists.go). Full blocks are saved to DRAM (saves.go).
-// commit.go emits the tokens. The Recorder (request.go) receives every finished request and step;
-// package metrics sums them up.
+// head attends to (external.go: from a device or a recording), kv finds the blocks to move
+// (path.go), and the Device (device.go) moves and computes. It gets counts or, if it computes for
+// real, addresses (addressed.go, lists.go). Full blocks are saved to DRAM (saves.go). commit.go
+// emits the tokens. The Recorder (request.go) receives every finished request and step; package
+// metrics sums them up.
 //
 // A Replica (replica.go) is a server in a fleet, of package fleet.
 //

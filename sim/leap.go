@@ -32,7 +32,8 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 	if !ok {
 		next = math.MaxInt64
 	}
-	used, growing, block := s.memory.Used(), s.growing(st.decodes, s.Geometry.BlockTokens), s.memoryBlock()
+	used, block := s.memory.Used(), s.memoryBlock()
+	growing := s.growing(st.decodes, s.Geometry.BlockTokens)
 	var longest des.Time
 	steps := 0
 	for ; steps < most; steps++ {
@@ -105,10 +106,10 @@ func (s *Server) growBy(steps int) {
 }
 
 // leapOver returns the number of steps, from the step that began at now, that end no request and no
-// prompt. ok is false if the following steps may differ in other ways: replicas of a fleet interleave
-// their steps, a cutoff keeps each token, a prefix cache changes with each block, and speculation
-// accepts a random number of tokens. With window layers, requests do not take one block per
-// BlockTokens tokens.
+// prompt. ok is false if the following steps may differ in other ways: replicas of a fleet
+// interleave their steps, a cutoff keeps each token, a prefix cache changes with each block, and
+// speculation accepts a random number of tokens. With window layers, requests do not take one block
+// per BlockTokens tokens.
 func (s *Server) leapOver(now des.Time) (most int, ok bool) {
 	b := s.step.batch
 	if s.stepwise || s.Spec.Speculation.Tokens > 0 || s.Model.BoundTokens > 0 ||

@@ -3,8 +3,8 @@ package sim
 import "github.com/sparseserve/sparseserve/sim/kv"
 
 // path accesses the cache for the decodes of a step. A modelled device needs counts (counted). A
-// device that computes also gets the addresses of rows, blocks and slots (addressed, which wraps the
-// device).
+// device that computes also gets the addresses of rows, blocks and slots (addressed, which wraps
+// the device).
 type path interface {
 	// access applies the decodes' selections in a layer and fills the cache. It returns the number of
 	// blocks to load over the sampled groups.

@@ -163,7 +163,8 @@ type Config struct {
 // NewCache returns an empty cache.
 func NewCache(cfg Config) (*Cache, error) {
 	c := &Cache{
-		shape: shape{Geo: cfg.Geometry, Sample: cfg.Sample, window: cfg.Window}, filling: filling{microbatch: cfg.Microbatch},
+		shape:   shape{Geo: cfg.Geometry, Sample: cfg.Sample, window: cfg.Window},
+		filling: filling{microbatch: cfg.Microbatch},
 		changes: changes{tables: cfg.Tables}, trace: cfg.Trace,
 		addressed: cfg.Addressed, defers: cfg.defers(),
 	}
