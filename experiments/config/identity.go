@@ -68,6 +68,7 @@ func (h *Hasher) Identity(p *Point) (config []byte, in Inputs, err error) {
 		if err != nil {
 			return err
 		}
+		m.Source = "" // another source of the same shape makes no other run
 		return json.NewEncoder(w).Encode(m)
 	}); err != nil {
 		return nil, in, err
