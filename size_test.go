@@ -44,8 +44,8 @@ func TestTrackedFilesAreSmall(t *testing.T) {
 
 // Lines of Go outside tests. Lower them when a part gets smaller: they may only fall.
 const (
-	mostAroundLines = 15_000 // of what is around the simulator: internal, figures, experiments/papers
-	mostLines       = 87_500 // of the house
+	mostAroundLines = 14_600 // of what is around the simulator: internal, figures, experiments/papers
+	mostLines       = 86_900 // of the house
 )
 
 // TestHouseOnlyShrinks holds the number of lines, because what is shorter is read.
