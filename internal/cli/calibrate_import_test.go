@@ -26,7 +26,7 @@ func tableOfGEMMs(t *testing.T) string {
 		Latency   float64 `parquet:"latency"`
 	}
 	var rows []row
-	sides := []int64{128, 512, 1024, 2048, 4096, 8192, 16384, 65536}
+	sides := []int64{128, 512, 1024, 1536, 2048, 3072, 4096, 5120, 6144, 8192, 12288, 16384, 65536}
 	for _, m := range []int64{1, 4, 8, 16, 32, 64, 128, 256, 512, 640, 1024, 2048, 4096, 8192} {
 		for _, n := range sides {
 			for _, k := range sides {

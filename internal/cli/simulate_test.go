@@ -212,7 +212,7 @@ func TestDifferentEnginesAreSaid(t *testing.T) {
 	}
 	for _, want := range []string{"engines vllm-0.5 (a), vllm-0.15 (b): longbench",
 		"\nWarnings:\n  different engines: vllm-0.5 (a), vllm-0.15 (b); ",
-		"\nSLO: P99 TBT <= 0.1874 s, "} {
+		"\nSLO: P99 TBT <= 0.1879 s, "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}

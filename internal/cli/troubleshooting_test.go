@@ -13,7 +13,7 @@ var warningKind = regexp.MustCompile(`(?m)^\t[A-Z]\w+ +Kind = "(\w+)"`)
 // TestEveryWarningIsExplained looks each kind of warning up on the page, and each row of the page
 // among the kinds.
 func TestEveryWarningIsExplained(t *testing.T) {
-	source, err := os.ReadFile(filepath.Join("..", "warn", "kinds.go"))
+	source, err := os.ReadFile(filepath.Join("..", "warn", "warn.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
