@@ -1,8 +1,6 @@
 package calibrate
 
-import (
-	"math"
-)
+import "math"
 
 // A measurement is uncertain by some microseconds, and a price error within this uncertainty does
 // not count. It is half of the median's 95 % interval, at least kernelResolution.
@@ -10,9 +8,6 @@ import (
 // kernelResolution is the variation of one kernel's time between measurements, in seconds. It is
 // also the documented resolution of CUDA events.
 const kernelResolution = 0.5e-6
-
-// combined returns the uncertainty of the difference of two measurements.
-func combined(a, b float64) float64 { return math.Hypot(a, b) }
 
 // missed returns the relative error of a price beyond the measurement's uncertainty.
 func (at observation) missed(price float64) float64 {
