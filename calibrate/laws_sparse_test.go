@@ -3,7 +3,7 @@ package calibrate
 import "github.com/sparseserve/sparseserve/hw"
 
 // sparseAttention counts, query by query, the keys in blocks and the columns: t = launch + FLOPs /
-// a share of dense attention's rate, 4 d a pair.
+// (efficiency dense rate), with 4 d FLOPs for each pair of a query and a key.
 func (t *machine) sparseAttention(p Point, m *hw.Model) float64 {
 	prefix := p.At("prefix_tokens")
 	kept, most := 64*p.At("blocks"), p.At("columns")

@@ -93,7 +93,7 @@ func sparseFLOPs(at observation) (blocks, columns float64) {
 
 // fit fits attention, t = launch + FLOPs / (efficiency dense rate), to the points of the A-shape
 // and of the lists, whose gathered columns have their own efficiency, and each index, t = launch +
-// bytes/rate. A pattern's launches are those of both.
+// bytes/rate. A pattern pays the launches of its index and of its attention.
 func (sparsePrefill) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 	p.SparsePrefill = nil
 	indices := s.of(probeSparseIndex)

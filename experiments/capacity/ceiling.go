@@ -27,7 +27,7 @@ type ceiling struct {
 // the most.
 type Effect struct {
 	Resource string  `json:"resource"`
-	Less     float64 `json:"less"` // share of the limit's value; below 0 it grows
+	Less     float64 `json:"less"` // decrease over the limit's value; negative if it grows
 }
 
 const (

@@ -39,12 +39,12 @@ type Choice struct {
 	Limits         []Share `json:"limits"`
 	Planned        []Share `json:"planned"`
 	ThroughputTokS float64 `json:"throughput_tok_s"`
-	// Preempted counts preemptions in a run under the load. RecomputedShare is the share of its step
-	// time spent on recomputing lost KV.
+	// Preempted counts preemptions in a run under the load. RecomputedShare is the fraction of
+	// step time spent on computing dropped KV again.
 	Preempted       int      `json:"preempted"`
 	RecomputedShare float64  `json:"recomputed_share"`
 	Largest         *float64 `json:"largest_load"` // that the replicas hold, of the cheapest
-	Headroom        *float64 `json:"headroom"`     // share of the load that could be added
+	Headroom        *float64 `json:"headroom"`     // load that could be added, over the load
 	LimitedBy       []string `json:"limited_by"`   // limits missed beyond it
 	// Beyond is the limit with the largest miss at Fails, the smallest load that fails; nil if no
 	// load failed.

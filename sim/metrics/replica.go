@@ -22,8 +22,8 @@ func (u *replicaUse) step(r *Step) {
 // ReplicaLoad summarises one replica of a fleet.
 type ReplicaLoad struct {
 	Requests  int     `json:"requests"`    // completed requests
-	BusyShare float64 `json:"busy_share"`  // share of time in finished steps
-	PeakKVUse float64 `json:"peak_kv_use"` // peak share of the HBM for KV
+	BusyShare float64 `json:"busy_share"`  // fraction of time in finished steps
+	PeakKVUse float64 `json:"peak_kv_use"` // largest fraction in use of the HBM for KV
 }
 
 // uses returns the mean utilisation over replicas, and the peak of any replica, over a run of the

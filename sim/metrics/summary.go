@@ -38,8 +38,8 @@ type Summary struct {
 	Rejected    int     `json:"rejected"`
 	Truncated   int     `json:"truncated,omitempty"` // truncated prompts of accepted requests
 	Preempted   int     `json:"preempted"`
-	// RecomputedTokens counts tokens whose KV was lost to a preemption and computed again,
-	// RecomputedShare is their share of step time.
+	// RecomputedTokens counts tokens whose KV a preemption dropped and a later step computed again.
+	// RecomputedShare is the fraction of step time that this took.
 	RecomputedTokens int64   `json:"recomputed_tokens,omitempty"`
 	RecomputedShare  float64 `json:"recomputed_share,omitempty"`
 	Replicas         int     `json:"replicas,omitempty"` // in the fleet

@@ -11,17 +11,18 @@ type Use struct {
 
 // Uses holds the utilisation of the machine's resources in a run.
 type Uses struct {
-	// HBMUse is the share of the card's HBM in use, including weights, runtime and activations; nil
-	// if the HBM of the card is unknown. HBMKVUse is the share of the HBM available to KV.
+	// HBMUse is the fraction of the card's HBM in use, including weights, runtime and activations;
+	// nil if the HBM of the card is unknown. HBMKVUse is the fraction in use of the HBM for KV.
 	HBMUse   *Use `json:"hbm_use,omitempty"`
 	HBMKVUse *Use `json:"hbm_kv_use,omitempty"`
-	DRAMUse  *Use `json:"dram_use,omitempty"` // share of system.dram_gib; only with offloading
-	// Shares of time in which each part was busy; nil if the device does not measure it.
+	DRAMUse  *Use `json:"dram_use,omitempty"` // fraction of system.dram_gib; with offloading
+	// Fraction of time in which each part was busy; nil if the device does not measure it.
 	GPUUse *Use `json:"gpu_use,omitempty"`
 	H2DUse *Use `json:"h2d_use,omitempty"`
 	D2HUse *Use `json:"d2h_use,omitempty"`
-	// BatchFull is the share of time in which a server ran at least 95 % of its max_requests. KVFull
-	// is the share of time in which 95 % of the KV memory was in use or a request waited for memory.
+	// BatchFull is the fraction of time in which a server ran at least 95 % of its max_requests.
+	// KVFull is the fraction of time in which the KV memory was full to 95 % or a request waited for
+	// memory.
 	BatchFull float64 `json:"batch_full_share,omitempty"`
 	KVFull    float64 `json:"kv_full_share,omitempty"`
 }
