@@ -1,15 +1,13 @@
 package emulator
 
 import (
-	"errors"
 	"slices"
 	"time"
 
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// stream is work in call order. Without Config.Late its queue is empty between calls, unless the
-// host holds it.
+// stream is work in call order. Without Config.Late its queue is empty between calls.
 type stream struct {
 	queue []item
 	saves bool // of a saver, which only its own calls wait for
@@ -17,7 +15,6 @@ type stream struct {
 
 // item is an operation, a mark to set, or a mark to wait for.
 type item struct {
-	held  func() error // of an operation that the host holds: why; nil once it does not
 	run   func() error
 	set   *mark
 	await *mark
@@ -57,27 +54,11 @@ func (m *Machine) push(s *stream, it item) error {
 		return m.runAhead()
 	}
 	for len(s.queue) > 0 {
-		own := len(s.queue) == 1
-		switch err := m.step(s); {
-		case isHeld(err):
-			return nil
-		case err != nil && own:
+		if err := m.step(s); err != nil {
 			return err
-		case err != nil:
-			return m.late(err)
 		}
 	}
 	return nil
-}
-
-// held reports a wait for a stream that waits for the host.
-type held struct{ error }
-
-func (h *held) Unwrap() error { return h.error }
-
-func isHeld(err error) bool {
-	h := (*held)(nil)
-	return errors.As(err, &h)
 }
 
 // runAhead sometimes runs work of a random stream.
@@ -87,24 +68,16 @@ func (m *Machine) runAhead() error {
 	}
 	s := m.order[m.random.IntN(len(m.order))]
 	for n := m.random.IntN(6); n > 0 && len(s.queue) > 0; n-- {
-		if err := m.step(s); isHeld(err) {
-			return nil
-		} else if err != nil {
+		if err := m.step(s); err != nil {
 			return m.late(err)
 		}
 	}
 	return nil
 }
 
-// step runs the first item of a stream after its dependencies. If the host holds the stream, or a
-// dependency, the item stays: a wait for it would never end.
+// step runs the first item of a stream after its dependencies.
 func (m *Machine) step(s *stream) error {
 	it := s.queue[0]
-	if it.held != nil {
-		if err := it.held(); err != nil {
-			return &held{err}
-		}
-	}
 	if it.await != nil {
 		if err := m.reach(it.await); err != nil {
 			return err
@@ -129,9 +102,7 @@ func (m *Machine) reach(k *mark) error {
 		if m.failed != nil {
 			return m.failed
 		}
-		if err := m.step(k.on); isHeld(err) {
-			return err
-		} else if m.late(err) != nil {
+		if err := m.late(m.step(k.on)); err != nil {
 			return err
 		}
 	}
@@ -141,11 +112,7 @@ func (m *Machine) reach(k *mark) error {
 // drain runs all of a stream.
 func (m *Machine) drain(s *stream) error {
 	for m.failed == nil && len(s.queue) > 0 {
-		if err := m.step(s); isHeld(err) {
-			return err
-		} else {
-			m.late(err)
-		}
+		m.late(m.step(s))
 	}
 	return m.failed
 }
