@@ -37,10 +37,6 @@ type GPUScatterArgs BlocksArgs
 // MemcpyBlocksArgs copies with one memcpy per block; Src and Dst are pinned arrays.
 type MemcpyBlocksArgs BlocksArgs
 
-// MemcpyBatchArgs copies with the batched memcpy API: Unsupported before CUDA 12.8. It must not run
-// on the default stream.
-type MemcpyBatchArgs BlocksArgs
-
 // BlocksArgs copies Count blocks from the addresses at Src to the addresses at Dst. It is not an
 // operation itself: the types above select the engine.
 type BlocksArgs struct {
@@ -110,20 +106,6 @@ type PSAArgs struct {
 	First, Steps                                                        int32
 	Scale, Epsilon                                                      float32
 	Slot                                                                Ptr
-}
-
-// PSAPipelineArgs is PSA with each microbatch's loads on a second stream: Loads, or one of the
-// library's own. Microbatches from Reached on, if it is not 0, only load.
-type PSAPipelineArgs struct {
-	PSA             *PSAArgs
-	LoadFirst       Ptr // pinned or host array of int64
-	Src, Dst, Owner Ptr
-	BlockBytes      int64
-	Microbatches    int32
-	Depth           int32
-	Loaded          *int32
-	Loads           Stream
-	Reached         int32
 }
 
 // PrefillArgs is causal attention of one request's Prefix + QTokens tokens, for the last QTokens

@@ -48,8 +48,8 @@ using Operation = int (*)(const void *, ss_stream);
 static const Operation operations[] = {
     Call<ss_empty>::run, Call<ss_memcpy>::run, Call<ss_memset>::run,
     Call<ss_fill>::run, Call<ss_flash_h2d>::run, Call<ss_gpu_scatter>::run,
-    Call<ss_memcpy_blocks>::run, Call<ss_memcpy_batch>::run, Call<ss_flash_d2h>::run,
-    Call<ss_decode>::run, Call<ss_psa>::run, Call<ss_psa_pipeline>::run,
+    Call<ss_memcpy_blocks>::run, Call<ss_flash_d2h>::run,
+    Call<ss_decode>::run, Call<ss_psa>::run,
     Call<ss_prefill>::run, Call<ss_digest>::run, Call<ss_scores>::run,
     Call<ss_topk>::run, Call<ss_select>::run, Call<ss_linear>::run,
     Call<ss_embed>::run, Call<ss_rmsnorm>::run, Call<ss_rope>::run,

@@ -81,7 +81,6 @@ func pinCalls(pin *runtime.Pinner, operations []Operation) []callC {
 	for i, o := range operations {
 		op, args := o.operation()
 		pin.Pin(args)
-		pinPointers(pin, o)
 		calls[i] = callC{op, args}
 	}
 	if len(calls) > 0 {

@@ -134,22 +134,6 @@ func TestGPUSavesOutrunTheirThreads(t *testing.T) {
 	})
 }
 
-func TestGPUUnsupportedSaysSo(t *testing.T) {
-	onGPU(t, func(g *gpu) {
-		info, err := g.Device()
-		g.must(err)
-		stream, err := g.StreamCreate(true)
-		g.must(err)
-		m := g.host(8, DriverPages)
-		err = g.Launch(&MemcpyBatchArgs{Src: m.Ptr(), Dst: m.Ptr(), BlockBytes: 1024}, stream)
-		if old := info.ToolkitVersion < 12080; old != errors.Is(err, Unsupported) ||
-			(!old && err != nil) {
-			t.Errorf("toolkit %d: %v", info.ToolkitVersion, err)
-		}
-		g.must(g.StreamDestroy(stream))
-	})
-}
-
 func TestGPUBadArgumentsAreRefused(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		for name, err := range map[string]error{

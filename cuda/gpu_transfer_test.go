@@ -4,7 +4,6 @@ package cuda
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"testing"
 )
@@ -74,13 +73,12 @@ type engine func(BlocksArgs) Operation
 func flashH2D(a BlocksArgs) Operation     { return (*FlashH2DArgs)(&a) }
 func gpuScatter(a BlocksArgs) Operation   { return (*GPUScatterArgs)(&a) }
 func memcpyBlocks(a BlocksArgs) Operation { return (*MemcpyBlocksArgs)(&a) }
-func memcpyBatch(a BlocksArgs) Operation  { return (*MemcpyBatchArgs)(&a) }
 
 func TestGPULoads(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		stream, err := g.StreamCreate(false)
 		g.must(err)
-		engines := []engine{flashH2D, memcpyBlocks, memcpyBatch}
+		engines := []engine{flashH2D, memcpyBlocks}
 		for i, c := range transferCases {
 			offsets, slabBytes := g.scatterPlan(c.count, c.block)
 			slab := g.host(slabBytes, HostPages(i%2))
@@ -96,11 +94,7 @@ func TestGPULoads(t *testing.T) {
 				blocks := BlocksArgs{
 					Src: src.Ptr(), Dst: addresses.Ptr(), Count: int64(c.count), BlockBytes: c.block,
 				}
-				err := g.Launch(engine(blocks), stream)
-				if errors.Is(err, Unsupported) {
-					continue // the toolkit's batched API; TestGPUUnsupportedSaysSo covers the text
-				}
-				g.must(err)
+				g.must(g.Launch(engine(blocks), stream))
 				g.must(g.StreamSync(stream))
 				var want []byte
 				for _, o := range offsets {

@@ -14,7 +14,7 @@ import (
 )
 
 // Version is the interface version that this package speaks: SS_VERSION of sparseserve.h.
-const Version = 10
+const Version = 11
 
 // LibraryEnv names the environment variable that gives the library's path.
 const LibraryEnv = "SPARSESERVE_CUDA_LIB"

@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"fmt"
-	"runtime"
 	"unsafe"
 )
 
@@ -16,8 +15,8 @@ type Operation interface {
 // kernel adds its name here, its struct to args.go and its constant to the struct's method below.
 var functions = [...]string{
 	"ss_empty", "ss_memcpy", "ss_memset", "ss_fill",
-	"ss_flash_h2d", "ss_gpu_scatter", "ss_memcpy_blocks", "ss_memcpy_batch", "ss_flash_d2h",
-	"ss_decode", "ss_psa", "ss_psa_pipeline", "ss_prefill",
+	"ss_flash_h2d", "ss_gpu_scatter", "ss_memcpy_blocks", "ss_flash_d2h",
+	"ss_decode", "ss_psa", "ss_prefill",
 	"ss_digest", "ss_scores", "ss_topk", "ss_select",
 	"ss_linear", "ss_embed", "ss_rmsnorm", "ss_rope", "ss_silu_mul", "ss_argmax",
 	"ss_lookup", "ss_table", "ss_kv_write",
@@ -33,38 +32,36 @@ func (a *FillArgs) operation() (int32, unsafe.Pointer)         { return 3, unsaf
 func (a *FlashH2DArgs) operation() (int32, unsafe.Pointer)     { return 4, unsafe.Pointer(a) }
 func (a *GPUScatterArgs) operation() (int32, unsafe.Pointer)   { return 5, unsafe.Pointer(a) }
 func (a *MemcpyBlocksArgs) operation() (int32, unsafe.Pointer) { return 6, unsafe.Pointer(a) }
-func (a *MemcpyBatchArgs) operation() (int32, unsafe.Pointer)  { return 7, unsafe.Pointer(a) }
-func (a *SaveArgs) operation() (int32, unsafe.Pointer)         { return 8, unsafe.Pointer(a) }
-func (a *DecodeArgs) operation() (int32, unsafe.Pointer)       { return 9, unsafe.Pointer(a) }
-func (a *PSAArgs) operation() (int32, unsafe.Pointer)          { return 10, unsafe.Pointer(a) }
-func (a *PSAPipelineArgs) operation() (int32, unsafe.Pointer)  { return 11, unsafe.Pointer(a) }
-func (a *PrefillArgs) operation() (int32, unsafe.Pointer)      { return 12, unsafe.Pointer(a) }
-func (a *DigestArgs) operation() (int32, unsafe.Pointer)       { return 13, unsafe.Pointer(a) }
-func (a *ScoresArgs) operation() (int32, unsafe.Pointer)       { return 14, unsafe.Pointer(a) }
-func (a *TopKArgs) operation() (int32, unsafe.Pointer)         { return 15, unsafe.Pointer(a) }
-func (a *SelectArgs) operation() (int32, unsafe.Pointer)       { return 16, unsafe.Pointer(a) }
-func (a *LinearArgs) operation() (int32, unsafe.Pointer)       { return 17, unsafe.Pointer(a) }
-func (a *EmbedArgs) operation() (int32, unsafe.Pointer)        { return 18, unsafe.Pointer(a) }
-func (a *RMSNormArgs) operation() (int32, unsafe.Pointer)      { return 19, unsafe.Pointer(a) }
-func (a *RopeArgs) operation() (int32, unsafe.Pointer)         { return 20, unsafe.Pointer(a) }
-func (a *SiluMulArgs) operation() (int32, unsafe.Pointer)      { return 21, unsafe.Pointer(a) }
-func (a *ArgmaxArgs) operation() (int32, unsafe.Pointer)       { return 22, unsafe.Pointer(a) }
-func (a *LookupArgs) operation() (int32, unsafe.Pointer)       { return 23, unsafe.Pointer(a) }
-func (a *TableArgs) operation() (int32, unsafe.Pointer)        { return 24, unsafe.Pointer(a) }
-func (a *KVWriteArgs) operation() (int32, unsafe.Pointer)      { return 25, unsafe.Pointer(a) }
-func (a *MIAttendArgs) operation() (int32, unsafe.Pointer)     { return 26, unsafe.Pointer(a) }
-func (a *MIPoolArgs) operation() (int32, unsafe.Pointer)       { return 27, unsafe.Pointer(a) }
-func (a *MIBlocksArgs) operation() (int32, unsafe.Pointer)     { return 28, unsafe.Pointer(a) }
-func (a *MIEstimateArgs) operation() (int32, unsafe.Pointer)   { return 29, unsafe.Pointer(a) }
-func (a *MITopKArgs) operation() (int32, unsafe.Pointer)       { return 30, unsafe.Pointer(a) }
-func (a *MILinesArgs) operation() (int32, unsafe.Pointer)      { return 31, unsafe.Pointer(a) }
-func (a *MIGatherArgs) operation() (int32, unsafe.Pointer)     { return 32, unsafe.Pointer(a) }
-func (a *SwapInArgs) operation() (int32, unsafe.Pointer)       { return 33, unsafe.Pointer(a) }
-func (a *HeadLinearArgs) operation() (int32, unsafe.Pointer)   { return 34, unsafe.Pointer(a) }
-func (a *RotateArgs) operation() (int32, unsafe.Pointer)       { return 35, unsafe.Pointer(a) }
-func (a *LatentWriteArgs) operation() (int32, unsafe.Pointer)  { return 36, unsafe.Pointer(a) }
-func (a *IndexScoresArgs) operation() (int32, unsafe.Pointer)  { return 37, unsafe.Pointer(a) }
-func (a *LatentAttendArgs) operation() (int32, unsafe.Pointer) { return 38, unsafe.Pointer(a) }
+func (a *SaveArgs) operation() (int32, unsafe.Pointer)         { return 7, unsafe.Pointer(a) }
+func (a *DecodeArgs) operation() (int32, unsafe.Pointer)       { return 8, unsafe.Pointer(a) }
+func (a *PSAArgs) operation() (int32, unsafe.Pointer)          { return 9, unsafe.Pointer(a) }
+func (a *PrefillArgs) operation() (int32, unsafe.Pointer)      { return 10, unsafe.Pointer(a) }
+func (a *DigestArgs) operation() (int32, unsafe.Pointer)       { return 11, unsafe.Pointer(a) }
+func (a *ScoresArgs) operation() (int32, unsafe.Pointer)       { return 12, unsafe.Pointer(a) }
+func (a *TopKArgs) operation() (int32, unsafe.Pointer)         { return 13, unsafe.Pointer(a) }
+func (a *SelectArgs) operation() (int32, unsafe.Pointer)       { return 14, unsafe.Pointer(a) }
+func (a *LinearArgs) operation() (int32, unsafe.Pointer)       { return 15, unsafe.Pointer(a) }
+func (a *EmbedArgs) operation() (int32, unsafe.Pointer)        { return 16, unsafe.Pointer(a) }
+func (a *RMSNormArgs) operation() (int32, unsafe.Pointer)      { return 17, unsafe.Pointer(a) }
+func (a *RopeArgs) operation() (int32, unsafe.Pointer)         { return 18, unsafe.Pointer(a) }
+func (a *SiluMulArgs) operation() (int32, unsafe.Pointer)      { return 19, unsafe.Pointer(a) }
+func (a *ArgmaxArgs) operation() (int32, unsafe.Pointer)       { return 20, unsafe.Pointer(a) }
+func (a *LookupArgs) operation() (int32, unsafe.Pointer)       { return 21, unsafe.Pointer(a) }
+func (a *TableArgs) operation() (int32, unsafe.Pointer)        { return 22, unsafe.Pointer(a) }
+func (a *KVWriteArgs) operation() (int32, unsafe.Pointer)      { return 23, unsafe.Pointer(a) }
+func (a *MIAttendArgs) operation() (int32, unsafe.Pointer)     { return 24, unsafe.Pointer(a) }
+func (a *MIPoolArgs) operation() (int32, unsafe.Pointer)       { return 25, unsafe.Pointer(a) }
+func (a *MIBlocksArgs) operation() (int32, unsafe.Pointer)     { return 26, unsafe.Pointer(a) }
+func (a *MIEstimateArgs) operation() (int32, unsafe.Pointer)   { return 27, unsafe.Pointer(a) }
+func (a *MITopKArgs) operation() (int32, unsafe.Pointer)       { return 28, unsafe.Pointer(a) }
+func (a *MILinesArgs) operation() (int32, unsafe.Pointer)      { return 29, unsafe.Pointer(a) }
+func (a *MIGatherArgs) operation() (int32, unsafe.Pointer)     { return 30, unsafe.Pointer(a) }
+func (a *SwapInArgs) operation() (int32, unsafe.Pointer)       { return 31, unsafe.Pointer(a) }
+func (a *HeadLinearArgs) operation() (int32, unsafe.Pointer)   { return 32, unsafe.Pointer(a) }
+func (a *RotateArgs) operation() (int32, unsafe.Pointer)       { return 33, unsafe.Pointer(a) }
+func (a *LatentWriteArgs) operation() (int32, unsafe.Pointer)  { return 34, unsafe.Pointer(a) }
+func (a *IndexScoresArgs) operation() (int32, unsafe.Pointer)  { return 35, unsafe.Pointer(a) }
+func (a *LatentAttendArgs) operation() (int32, unsafe.Pointer) { return 36, unsafe.Pointer(a) }
 
 // Function returns the name of an operation's C function.
 func Function(o Operation) string {
@@ -72,30 +69,11 @@ func Function(o Operation) string {
 	return functions[op]
 }
 
-// Launch enqueues an operation. SaveArgs and PSAPipelineArgs block; the stream of SaveArgs is not
-// used. Arguments are read before Launch returns.
+// Launch enqueues an operation. SaveArgs blocks, and its stream is not used. Arguments are read
+// before Launch returns.
 func (s *Session) Launch(o Operation, stream Stream) error {
 	op, args := o.operation()
-	if p, ok := o.(*PSAPipelineArgs); ok {
-		var pin runtime.Pinner
-		defer pin.Unpin()
-		pinPointers(&pin, p)
-	}
 	return s.call(s.symbols.operations[op], uintptr(args), uintptr(stream))
-}
-
-// pinPointers pins the Go memory that the arguments point to.
-func pinPointers(pin *runtime.Pinner, o Operation) {
-	p, ok := o.(*PSAPipelineArgs)
-	if !ok {
-		return
-	}
-	if p.PSA != nil {
-		pin.Pin(p.PSA)
-	}
-	if p.Loaded != nil {
-		pin.Pin(p.Loaded)
-	}
 }
 
 // OnHopper reports whether a MIAttendArgs runs on wgmma and the bulk copy engine.

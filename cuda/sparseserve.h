@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-#define SS_VERSION 10
+#define SS_VERSION 11
 
 #if defined(__GNUC__)
 #define SS_API __attribute__((visibility("default")))
@@ -131,12 +131,10 @@ typedef struct {
   const int64_t *counted;  // kernel forms: device, number of blocks, at most `count`; or NULL
 } ss_blocks_args;
 
-// One kernel that reads, one that writes host memory (UVA); one memcpy a block; the batched memcpy
-// API, UNSUPPORTED before CUDA 12.8.
+// One kernel that reads, one that writes host memory (UVA); one memcpy a block.
 SS_API int ss_flash_h2d(const ss_blocks_args *args, ss_stream stream);
 SS_API int ss_gpu_scatter(const ss_blocks_args *args, ss_stream stream);
 SS_API int ss_memcpy_blocks(const ss_blocks_args *args, ss_stream stream);
-SS_API int ss_memcpy_batch(const ss_blocks_args *args, ss_stream stream);
 
 // Residency of one layer's listed blocks, looked up on the GPU; units are [B][Hk]. A block that is
 // in HBM gets its slot from its request's table. The others get free slots in the order of units
@@ -284,28 +282,6 @@ typedef struct {
 
 SS_API int ss_psa_state(const ss_psa_args *args, int64_t *bytes);
 SS_API int ss_psa(const ss_psa_args *args, ss_stream stream);
-
-// PSA with loads: blocks of microbatch j + 1 are gathered on a second stream while microbatch j
-// computes; microbatches without loads follow in the launch of the one before. It stops once the
-// flag is set, and waits for no more than it must to hear of that: when it returns, all is
-// enqueued, not done. Work that was enqueued before on `stream` must not set the flag any more.
-// Loads of microbatch j are entries load_first[j] .. load_first[j + 1] of src and dst.
-typedef struct {
-  const ss_psa_args *psa;     // first and steps are ignored; flag is needed
-  const int64_t *load_first;  // host [microbatches + 1], read by the call
-  const uint64_t *src;        // readable by the GPU, as in ss_blocks_args
-  const uint64_t *dst;
-  const int32_t *owner;       // unit of each load: skipped once the unit is done; or NULL
-  int64_t block_bytes;
-  int32_t microbatches;
-  int32_t depth;    // launches enqueued ahead of the flag, at least 1
-  int32_t *loaded;  // out, host: microbatches that were enqueued, or NULL
-  ss_stream loads;  // NULL: one of the library's own, whose loads `stream` waits for
-  // Microbatches that any list has blocks for; 0: all. Loads of later ones are started; where
-  // `loads` is the caller's, nothing waits for them.
-  int32_t reached;
-} ss_psa_pipeline_args;
-SS_API int ss_psa_pipeline(const ss_psa_pipeline_args *args, ss_stream stream);
 
 // Causal prefill attention of one request: query i (of q_tokens) sees keys 0 .. prefix + i of the
 // prefix + q_tokens keys. fp16; element (token, head, d) of a tensor is at token * token_stride +
@@ -640,9 +616,9 @@ SS_API int ss_latent_attend(const ss_latent_attend_args *args, ss_stream stream)
 
 enum {
   SS_OP_EMPTY, SS_OP_MEMCPY, SS_OP_MEMSET, SS_OP_FILL, SS_OP_FLASH_H2D, SS_OP_GPU_SCATTER,
-  SS_OP_MEMCPY_BLOCKS, SS_OP_MEMCPY_BATCH, SS_OP_FLASH_D2H, SS_OP_DECODE, SS_OP_PSA,
-  SS_OP_PSA_PIPELINE, SS_OP_PREFILL, SS_OP_DIGEST, SS_OP_SCORES, SS_OP_TOPK, SS_OP_SELECT,
-  SS_OP_LINEAR, SS_OP_EMBED, SS_OP_RMSNORM, SS_OP_ROPE, SS_OP_SILU_MUL, SS_OP_ARGMAX,
+  SS_OP_MEMCPY_BLOCKS, SS_OP_FLASH_D2H, SS_OP_DECODE, SS_OP_PSA, SS_OP_PREFILL, SS_OP_DIGEST,
+  SS_OP_SCORES, SS_OP_TOPK, SS_OP_SELECT, SS_OP_LINEAR, SS_OP_EMBED, SS_OP_RMSNORM, SS_OP_ROPE,
+  SS_OP_SILU_MUL, SS_OP_ARGMAX,
   SS_OP_LOOKUP, SS_OP_TABLE, SS_OP_KV_WRITE,
   SS_OP_MI_ATTEND, SS_OP_MI_POOL, SS_OP_MI_BLOCKS, SS_OP_MI_ESTIMATE, SS_OP_MI_TOPK,
   SS_OP_MI_LINES, SS_OP_MI_GATHER, SS_OP_SWAP_IN,

@@ -50,7 +50,6 @@ func TestBlocksAreCopied(t *testing.T) {
 		"memcpy per block": func(a cuda.BlocksArgs) cuda.Operation {
 			return (*cuda.MemcpyBlocksArgs)(&a)
 		},
-		"batched memcpy": func(a cuda.BlocksArgs) cuda.Operation { return (*cuda.MemcpyBatchArgs)(&a) },
 	} {
 		dst, s := g.device(2*count*block), g.stream()
 		var src, places []cuda.Ptr

@@ -159,16 +159,8 @@ func (m *Machine) Launch(o cuda.Operation, on cuda.Stream) error {
 	if err != nil {
 		return err
 	}
-	switch a := o.(type) {
-	case *cuda.MemcpyBlocksArgs:
+	if a, ok := o.(*cuda.MemcpyBlocksArgs); ok {
 		return m.memcpyBlocks(call, (*cuda.BlocksArgs)(a), s)
-	case *cuda.MemcpyBatchArgs:
-		if on == 0 {
-			return failure(call, cuda.BadArgument, "argument needs a stream of its own")
-		}
-		return m.memcpyBlocks(call, (*cuda.BlocksArgs)(a), s)
-	case *cuda.PSAPipelineArgs:
-		return m.psaPipeline(call, a, s)
 	}
 	return m.enqueue(call, kernelOf(o), s)
 }

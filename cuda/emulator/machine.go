@@ -24,11 +24,10 @@ type Machine struct {
 	config Config
 	memory memory
 
-	handles  uintptr // the last one given
-	streams  map[cuda.Stream]*stream
-	events   map[cuda.Event]*event
-	savers   map[cuda.Saver]*saver
-	pipeline *stream // PSAPipeline's loads
+	handles uintptr // the last one given
+	streams map[cuda.Stream]*stream
+	events  map[cuda.Event]*event
+	savers  map[cuda.Saver]*saver
 
 	order  []*stream  // all that can hold work, by age
 	random *rand.Rand // nil: nothing runs ahead
@@ -50,7 +49,6 @@ func New(c Config) *Machine {
 		m.random = rand.New(rand.NewPCG(c.Seed, 0))
 	}
 	m.streams[0] = m.newStream()
-	m.pipeline = m.newStream()
 	return m
 }
 

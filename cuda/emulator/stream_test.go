@@ -120,7 +120,7 @@ func TestLateReadsAddresses(t *testing.T) {
 		to, s := g.host(16), g.stream()
 		src, dst := pinned(g, []cuda.Ptr{x}), pinned(g, []cuda.Ptr{to.Ptr()})
 		a := cuda.BlocksArgs{Src: src.Ptr(), Dst: dst.Ptr(), Count: 1, BlockBytes: 16}
-		var op cuda.Operation = (*cuda.MemcpyBatchArgs)(&a)
+		var op cuda.Operation = (*cuda.MemcpyBlocksArgs)(&a)
 		if kernel {
 			op = (*cuda.GPUScatterArgs)(&a)
 		}

@@ -207,7 +207,7 @@ func (d *Device) planDecodes(layer int, w *sim.Work) {
 		d.planLookup(layer)
 	}
 	if len(w.Rounds) > 0 {
-		d.planRounds(layer, w.Lists)
+		d.planRounds(w.Lists)
 		return
 	}
 	a.Workspace = d.workspaceFor(a, &d.workspace, "decode workspace")

@@ -24,7 +24,7 @@ func (c *closings) Launch(op cuda.Operation, s cuda.Stream) error {
 		c.attended = true
 	case *cuda.PrefillArgs:
 		c.prefilled = true
-	case *cuda.PSAArgs, *cuda.PSAPipelineArgs:
+	case *cuda.PSAArgs:
 		c.rounds = true
 	case *cuda.DigestArgs, *cuda.GPUScatterArgs:
 		switch {

@@ -84,9 +84,7 @@ type Counters struct {
 	// lists); before Compute; and between steps.
 	Lookup, Lists, Planning time.Duration
 
-	Elapsed  time.Duration // all steps
-	Working  time.Duration // of Elapsed, until the host only waits for the GPU's end
-	InRounds time.Duration // of Working, in rounds of progressive attention that load
+	Elapsed time.Duration // all steps
 }
 
 // Counters returns the counts so far.

@@ -52,7 +52,6 @@ type Device struct {
 	loading  loading  // of the layer
 
 	progressive progressive
-	inRounds    pipelineCounts
 	lookup      lookup
 	prefetch    prefetch
 	// 0, 1, 2, .. on both sides: rows of decodes, and slots of layer-segmented prefills.
@@ -156,8 +155,6 @@ func (d *Device) Finish() (t metrics.Timing, err error) {
 	d.clock.mark(phaseHead)
 	d.awaitLate()
 	_ = d.queue.Drain()
-	d.counters.Working += time.Since(d.began) - d.growing
-	d.inRounds.count(&d.counters)
 	if !d.sync() {
 		return t, d.queue.Err()
 	}

@@ -74,7 +74,7 @@ func (n *nothing) SaverCreate(int, int64, int) (cuda.Saver, error) { return 1, n
 func (n *nothing) SaverDestroy(cuda.Saver) error                   { return nil }
 func (n *nothing) Workspace(cuda.Operation) (int64, error)         { return 1 << 20, nil }
 
-// Launch counts uploads, has lookups find what the host expects, and pipelines go to their end.
+// Launch counts uploads and has lookups find what the host expects.
 func (n *nothing) Launch(op cuda.Operation, _ cuda.Stream) error {
 	switch a := op.(type) {
 	case *cuda.SaveArgs:
@@ -87,8 +87,6 @@ func (n *nothing) Launch(op cuda.Operation, _ cuda.Stream) error {
 				cuda.Slice[int64](m)[at/8] = int64(a.Frees)
 			}
 		}
-	case *cuda.PSAPipelineArgs:
-		*a.Loaded = a.Microbatches
 	case *cuda.MemcpyArgs:
 		if a.Dst >= nothingOnDevice && a.Dst < nothingOnDevice+cuda.Ptr(n.next.Load()) {
 			n.uploads.Add(1)

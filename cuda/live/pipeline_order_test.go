@@ -110,10 +110,7 @@ func (m *waiting) Launch(op cuda.Operation, s cuda.Stream) error {
 		if under > 1 {
 			m.faults["loads far ahead"]++
 		}
-	case call == "ss_psa" || call == "ss_psa_pipeline":
-		if call == "ss_psa_pipeline" { // what it does in the library waits for all before it
-			m.before[m.loads][m.main] = m.n[s]
-		}
+	case call == "ss_psa":
 		m.main = s
 		m.attends = append(m.attends, m.n[s])
 		m.attended++

@@ -16,7 +16,7 @@ import (
 //	nothing to load   all rounds in one launch
 //	not pipelined     load | rounds up to the next that loads | wait | load | ..
 //	pipelined         the same, but a second stream loads during the attention of earlier rounds,
-//	                  and the host waits only until it is pipelineDepth launches ahead
+//	                  and the queue's thread waits only until it is pipelineDepth launches ahead
 //
 // The next layer waits for loads of rounds that no list reaches, before it accesses the cache.
 //
@@ -36,13 +36,16 @@ type progressive struct {
 	rounds int     // that attend to something
 	args   cuda.PSAArgs
 
-	state, used, done mem.Buffer      // used and done: int32 [decodes][KVHeads]
-	flag              cuda.HostMemory // int32 [layers]: every unit is done
-	stream            cuda.Stream     // that loads during attention
-	start             cuda.Event
-	loaded, computed  [pipelineDepth]cuda.Event // of launches, a ring
-	late              cuda.Event                // after loads for rounds that no list reaches
-	ahead             bool                      // some of these are not waited for yet
+	state, used, done mem.Buffer  // used and done: int32 [decodes][KVHeads]
+	stream            cuda.Stream // that loads during attention
+	pipelineEvents
+	ahead bool // some loads for rounds that no list reaches are not waited for yet
+}
+
+type pipelineEvents struct {
+	start            cuda.Event
+	loaded, computed [pipelineDepth]cuda.Event // of launches, a ring
+	late             cuda.Event                // after loads for rounds that no list reaches
 }
 
 // load identifies the round and the unit (-1: a prefill) of a block to load.
@@ -53,11 +56,8 @@ type load struct{ unit, round int32 }
 const pipelineDepth = 2
 
 // open prepares a device with progressive attention.
-func (p *progressive) open(m cuda.Machine, s *sim.Spec, layers int) (err error) {
+func (p *progressive) open(m cuda.Machine, s *sim.Spec) (err error) {
 	p.micro, p.pipelined = s.Selection.Microbatch, s.Selection.Pipelined
-	if p.flag, err = m.HostAlloc(4*int64(layers), cuda.DriverPages); err != nil {
-		return err
-	}
 	// high priority: its CTAs need not wait until all of attention's are resident
 	if p.stream, err = m.StreamCreate(true); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (d *Device) nameRounds(m *kv.Moves) {
 }
 
 // planRounds prepares the layer's progressive attention from the lists of planDecodes.
-func (d *Device) planRounds(layer int, l *sim.Lists) {
+func (d *Device) planRounds(l *sim.Lists) {
 	p, a, units := &d.progressive, d.plan.decode, d.decodes.n*d.geo.KVHeads
 	slot := a.Slot
 	if !d.offload {
@@ -111,7 +111,7 @@ func (d *Device) planRounds(layer int, l *sim.Lists) {
 	d.grow(&p.done, int64(units)*4, "progressive attention")
 	p.args = cuda.PSAArgs{
 		Q: a.Q, Pool: a.Pool, Context: a.Context, Order: a.List, Count: a.Count, Slot: slot,
-		Out: a.Out, Flag: p.flag.Ptr() + cuda.Ptr(4*layer), Used: p.used.At, Done: p.done.At,
+		Out: a.Out, Used: p.used.At, Done: p.done.At,
 		Batch: a.Batch, HeadsQ: a.HeadsQ, HeadsKV: a.HeadsKV, HeadDim: a.HeadDim,
 		BlockTokens: a.BlockTokens, OrderStride: a.ListStride,
 		Micro: int32(p.micro), Scale: a.Scale, Epsilon: 1,

@@ -124,9 +124,6 @@ func (r *run) progressed(t *testing.T) {
 		t.Errorf("%d of %d lists go beyond the first round", later, len(r.used))
 	}
 	did := r.counters[len(r.counters)-1]
-	if r.evicts && did.InRounds == 0 {
-		t.Error("no time in rounds that load")
-	}
 	if did.Rounds == 0 || r.evicts && (r.spec.Selection.Pipelined &&
 		!r.everything()) != (did.Ahead > 0) {
 		t.Errorf("%d rounds, %d blocks loaded for rounds that never came", did.Rounds, did.Ahead)
@@ -198,7 +195,7 @@ func (m *torn) Launch(op cuda.Operation, s cuda.Stream) error {
 
 func TestProgressiveFailureNamesCallStepAndLayer(t *testing.T) {
 	for name, call := range map[string]string{"mha/psa in HBM": "ss_psa",
-		"gqa/psa, in turns": "ss_psa", "mha/psa, small": "ss_psa_pipeline"} {
+		"gqa/psa, in turns": "ss_psa", "mha/psa, small": "ss_psa"} {
 		m := emulator.New(emulator.Config{})
 		defer m.Close()
 		_, _, err := cases()[name].onMachine(t.Context(), &torn{m, call, 9}, &counted{})

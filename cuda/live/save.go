@@ -184,23 +184,11 @@ func (s *saver) submit(step int64, layer int, at, n, end int64, ready cuda.Event
 		ready: ready}
 	s.open = append(s.open, j)
 	s.mu.Unlock()
-	return j.number, s.q.Do(handOver{s, j})
+	return j.number, s.q.Do(func(cuda.Machine) error { // when what it waits for is on its stream
+		s.jobs <- j
+		return nil
+	}, s.fail)
 }
-
-// handOver passes a job to the second thread when the work that it waits for is on its stream.
-type handOver struct {
-	s *saver
-	j job
-}
-
-// Run implements queue.Task.
-func (h handOver) Run(cuda.Machine) error {
-	h.s.jobs <- h.j
-	return nil
-}
-
-// Abandon implements queue.Task: it ends the wait for the job.
-func (h handOver) Abandon(err error) { h.s.fail(err) }
 
 // fail ends the wait for jobs that will never arrive.
 func (s *saver) fail(err error) {

@@ -169,11 +169,6 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 			"the device loaded %d and saved %d blocks in %d steps, the server counts %d and %d in %d",
 			got.Loaded, got.Saved, got.Steps, steps.loaded, steps.saved, len(steps.steps))
 	}
-	if got := device.Counters(); got.Working <= 0 || got.Working > got.Elapsed ||
-		got.InRounds > got.Working {
-		t.Errorf("the host worked for %v of steps of %v, %v of that in rounds", got.Working, got.Elapsed,
-			got.InRounds)
-	}
 	if err := device.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func (d *Device) setUp() (err error) {
 		d.budget = sim.SelectedBlocks(s)
 	}
 	if s.Progressive() {
-		if err = d.progressive.open(d.m, s, d.geo.Layers); err != nil {
+		if err = d.progressive.open(d.m, s); err != nil {
 			return err
 		}
 	}

@@ -109,7 +109,6 @@ OPERATION(ss_decode, ss_decode_args)
 #ifndef FAKE_WITHOUT_PSA
 OPERATION(ss_psa, ss_psa_args)
 #endif
-OPERATION(ss_psa_pipeline, ss_psa_pipeline_args)
 OPERATION(ss_prefill, ss_prefill_args)
 OPERATION(ss_mi_attend, ss_mi_attend_args)
 OPERATION(ss_mi_pool, ss_mi_pool_args)
@@ -130,12 +129,6 @@ OPERATION(ss_kv_write, ss_rope_args)
 OPERATION(ss_silu_mul, ss_silu_mul_args)
 OPERATION(ss_argmax, ss_argmax_args)
 SS_API int ss_empty(const void *a, ss_stream s) { return (void)a, (void)s, enter("ss_empty"); }
-
-SS_API int ss_memcpy_batch(const ss_blocks_args *a, ss_stream s) {
-  (void)a, (void)s;
-  snprintf(text, sizeof text, "not in this toolkit");
-  return SS_ERR_UNSUPPORTED;
-}
 
 SS_API int ss_saver_create(ss_saver *out, int32_t threads, int64_t chunk, int32_t stages) {
   *out = (ss_saver)300;
@@ -209,9 +202,6 @@ SS_API const int32_t *fake_layout(void) {
       AT(ss_psa_args, batch), AT(ss_psa_args, heads_q), AT(ss_psa_args, heads_kv), AT(ss_psa_args, head_dim), AT(ss_psa_args, block_tokens),
       AT(ss_psa_args, table_stride), AT(ss_psa_args, order_stride), AT(ss_psa_args, micro), AT(ss_psa_args, first), AT(ss_psa_args, steps),
       AT(ss_psa_args, scale), AT(ss_psa_args, epsilon), AT(ss_psa_args, slot), -1,
-      sizeof(ss_psa_pipeline_args), AT(ss_psa_pipeline_args, psa), AT(ss_psa_pipeline_args, load_first), AT(ss_psa_pipeline_args, src),
-      AT(ss_psa_pipeline_args, dst), AT(ss_psa_pipeline_args, owner), AT(ss_psa_pipeline_args, block_bytes), AT(ss_psa_pipeline_args, microbatches),
-      AT(ss_psa_pipeline_args, depth), AT(ss_psa_pipeline_args, loaded), AT(ss_psa_pipeline_args, loads), AT(ss_psa_pipeline_args, reached), -1,
       sizeof(ss_prefill_args), AT(ss_prefill_args, q), AT(ss_prefill_args, k), AT(ss_prefill_args, v), AT(ss_prefill_args, out),
       AT(ss_prefill_args, q_token_stride), AT(ss_prefill_args, q_head_stride), AT(ss_prefill_args, k_token_stride), AT(ss_prefill_args, k_head_stride),
       AT(ss_prefill_args, v_token_stride), AT(ss_prefill_args, v_head_stride), AT(ss_prefill_args, out_token_stride), AT(ss_prefill_args, out_head_stride),
@@ -266,8 +256,8 @@ SS_API const int32_t *fake_layout(void) {
 // The header's operation numbers, in the order of its list.
 SS_API const int32_t *fake_operations(void) {
   static const int32_t operations[] = {
-      SS_OP_EMPTY, SS_OP_MEMCPY, SS_OP_MEMSET, SS_OP_FILL, SS_OP_FLASH_H2D, SS_OP_GPU_SCATTER, SS_OP_MEMCPY_BLOCKS, SS_OP_MEMCPY_BATCH, SS_OP_FLASH_D2H,
-      SS_OP_DECODE, SS_OP_PSA, SS_OP_PSA_PIPELINE, SS_OP_PREFILL, SS_OP_DIGEST, SS_OP_SCORES, SS_OP_TOPK, SS_OP_SELECT, SS_OP_LINEAR, SS_OP_EMBED, SS_OP_RMSNORM, SS_OP_ROPE, SS_OP_SILU_MUL, SS_OP_ARGMAX,
+      SS_OP_EMPTY, SS_OP_MEMCPY, SS_OP_MEMSET, SS_OP_FILL, SS_OP_FLASH_H2D, SS_OP_GPU_SCATTER, SS_OP_MEMCPY_BLOCKS, SS_OP_FLASH_D2H,
+      SS_OP_DECODE, SS_OP_PSA, SS_OP_PREFILL, SS_OP_DIGEST, SS_OP_SCORES, SS_OP_TOPK, SS_OP_SELECT, SS_OP_LINEAR, SS_OP_EMBED, SS_OP_RMSNORM, SS_OP_ROPE, SS_OP_SILU_MUL, SS_OP_ARGMAX,
       SS_OP_LOOKUP, SS_OP_TABLE, SS_OP_KV_WRITE,
       SS_OP_MI_ATTEND, SS_OP_MI_POOL, SS_OP_MI_BLOCKS, SS_OP_MI_ESTIMATE, SS_OP_MI_TOPK, SS_OP_MI_LINES, SS_OP_MI_GATHER, SS_OP_SWAP_IN,
       SS_OP_HEAD_LINEAR, SS_OP_ROTATE, SS_OP_LATENT_WRITE, SS_OP_INDEX_SCORES, SS_OP_LATENT_ATTEND,

@@ -19,10 +19,10 @@ import (
 // The first failure is kept with its step and layer, and returned by every later call and by Err.
 // No later work is launched: a caller may launch without checks and call Err at the end.
 type Queue struct {
-	cuda.Machine        // by both threads
-	calls        *int64 // driver calls that enqueue work
-	step         int64  // of what is enqueued now
-	layer        int    // likewise; below 0: none
+	cuda.Machine         // by both threads
+	own          counted // of the thread
+	step         int64   // of what is enqueued now
+	layer        int     // likewise; below 0: none
 	closed       bool
 	work         chan entry
 	failure      atomic.Pointer[Failure]
@@ -32,11 +32,18 @@ type Queue struct {
 // rounds.
 const length = 1024
 
-// Task is work for the queue's thread with more than one operation. Run receives the queue's
-// machine. Abandon is called instead if earlier work has failed.
-type Task interface {
-	Run(cuda.Machine) error
-	Abandon(error)
+// counted counts the driver's calls that enqueue work.
+type counted struct {
+	cuda.Machine
+	calls *int64
+}
+
+func (c counted) Launch(op cuda.Operation, s cuda.Stream) error {
+	*c.calls++
+	if b, ok := op.(*cuda.MemcpyBlocksArgs); ok { // one call a block
+		*c.calls += b.Count - 1
+	}
+	return c.Machine.Launch(op, s)
 }
 
 // entry is one call.
@@ -65,9 +72,10 @@ func (f *Failure) Error() string {
 // Unwrap returns the error itself.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// New starts a queue in front of a machine. It counts the driver's calls in calls.
+// New starts a queue in front of a machine. Its thread counts the driver's calls in calls, to be
+// read after Drain.
 func New(m cuda.Machine, calls *int64) (*Queue, error) {
-	q := &Queue{Machine: m, calls: calls, layer: -1, work: make(chan entry, length)}
+	q := &Queue{Machine: m, own: counted{m, calls}, layer: -1, work: make(chan entry, length)}
 	started := make(chan error)
 	workers.start(func() { q.run(started) })
 	return q, <-started
@@ -84,7 +92,7 @@ func (q *Queue) run(started chan<- error) {
 		case e.drained != nil:
 			e.drained <- struct{}{}
 		case err == nil:
-			if err := e.run(q.Machine); err != nil {
+			if err := e.run(q.own); err != nil {
 				q.failure.CompareAndSwap(nil, &Failure{e.step, e.layer, err})
 			}
 		case e.abandon != nil:
@@ -93,8 +101,9 @@ func (q *Queue) run(started chan<- error) {
 	}
 }
 
-// enqueue hands a call to the thread.
-func (q *Queue) enqueue(run func(cuda.Machine) error, abandon func(error)) error {
+// Do enqueues work with more than one call. If earlier work has failed, abandon, unless it is nil,
+// is called instead of run.
+func (q *Queue) Do(run func(cuda.Machine) error, abandon func(error)) error {
 	q.work <- entry{run: run, abandon: abandon, step: q.step, layer: q.layer}
 	return q.Err()
 }
@@ -120,24 +129,17 @@ func (q *Queue) At(step int64, layer int) { q.step, q.layer = step, layer }
 // Launch enqueues an operation. The operation belongs to the queue from here on: the thread reads
 // it later, so it must not change.
 func (q *Queue) Launch(op cuda.Operation, s cuda.Stream) error {
-	*q.calls++
-	if b, ok := op.(*cuda.MemcpyBlocksArgs); ok { // one call a block
-		*q.calls += b.Count - 1
-	}
-	return q.enqueue(func(m cuda.Machine) error { return m.Launch(op, s) }, nil)
+	return q.Do(func(m cuda.Machine) error { return m.Launch(op, s) }, nil)
 }
-
-// Do enqueues a task.
-func (q *Queue) Do(t Task) error { return q.enqueue(t.Run, t.Abandon) }
 
 // EventRecord enqueues the recording.
 func (q *Queue) EventRecord(e cuda.Event, s cuda.Stream) error {
-	return q.enqueue(func(m cuda.Machine) error { return m.EventRecord(e, s) }, nil)
+	return q.Do(func(m cuda.Machine) error { return m.EventRecord(e, s) }, nil)
 }
 
 // StreamWait enqueues the wait.
 func (q *Queue) StreamWait(s cuda.Stream, e cuda.Event) error {
-	return q.enqueue(func(m cuda.Machine) error { return m.StreamWait(s, e) }, nil)
+	return q.Do(func(m cuda.Machine) error { return m.StreamWait(s, e) }, nil)
 }
 
 // Drain waits until all enqueued work is on its stream.
@@ -202,10 +204,4 @@ func (q *Queue) HostFree(m cuda.HostMemory) error {
 func (q *Queue) StreamDestroy(s cuda.Stream) error {
 	_ = q.Drain()
 	return q.Machine.StreamDestroy(s)
-}
-
-// EventDestroy ends an event after its work.
-func (q *Queue) EventDestroy(e cuda.Event) error {
-	_ = q.Drain()
-	return q.Machine.EventDestroy(e)
 }

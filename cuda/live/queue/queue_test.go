@@ -189,20 +189,18 @@ func TestQueueKeepsTheCallersFailure(t *testing.T) {
 	q.Fail(errors.New("no memory"))
 	q.At(4, -1)
 	q.Fail(errors.New("of a later step"))
-	task := &note{}
-	if err := errors.Join(q.Launch(&cuda.RMSNormArgs{}, 0), q.Do(task)); err == nil {
+	ran, abandoned := false, false
+	if err := errors.Join(q.Launch(&cuda.RMSNormArgs{}, 0), q.Do(func(cuda.Machine) error {
+		ran = true
+		return nil
+	}, func(error) { abandoned = true })); err == nil {
 		t.Error("calls after a failure do not report it")
 	}
 	if err := q.Drain(); err == nil || err.Error() != "live: step 3, layer 1: no memory" {
 		t.Error(err)
 	}
-	if len(m.seen) > 0 || task.ran || !task.abandoned {
-		t.Errorf("%d operations and %+v after a failure", len(m.seen), task)
+	if len(m.seen) > 0 || ran || !abandoned {
+		t.Errorf("%d operations after a failure; a task ran: %v, was abandoned: %v", len(m.seen), ran,
+			abandoned)
 	}
 }
-
-// note is a task that notes what became of it.
-type note struct{ ran, abandoned bool }
-
-func (n *note) Run(cuda.Machine) error { n.ran = true; return nil }
-func (n *note) Abandon(error)          { n.abandoned = true }
