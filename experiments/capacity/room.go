@@ -38,10 +38,13 @@ func roomOf(p *config.Point) (r room, err error) {
 	r = room{p.Model, model.MaxContext, model.MaxContext, p.System.Prefill.MaxPromptTokens,
 		p.System.Prefill.OverLength == "truncate"}
 	if !p.System.Offload.On {
-		tokens, e := kvTokens(p)
-		r.memory, err = min(tokens, r.context), e
+		l, err := launchOf(p)
+		if err != nil {
+			return r, err
+		}
+		r.memory = min(l.tokens, r.context)
 	}
-	return r, err
+	return r, nil
 }
 
 // whole returns the maximum of prompt plus output.

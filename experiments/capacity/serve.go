@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -16,22 +17,23 @@ const repository = `^config\.json of ([\w.-]+/[\w.-]*\w)`
 
 // program is a serving program that a plan can write a command for.
 type program struct {
-	name  string // as people write it
-	mode  string // prefix_cache.mode that it does not have
-	tree  string // why
-	off   string // flag that switches its prefix cache off
-	tiers bool   // the command has the tier in DRAM
-	// flags returns the words of the command; the KV of the given tokens fits.
-	flags func(p *config.Point, m *hw.Model, tokens int) []string
+	name string // as people write it
+	mode string // prefix_cache.mode that it does not have
+	tree string // why
+	off  string // flag that switches its prefix cache off
+	ssd  string // what it needs for the tier on SSD
+	// flags returns the words of the command.
+	flags func(l *launch) []string
 }
 
 // programs are the values of program in engine files.
 var programs = map[string]program{
 	"vllm": {name: "vLLM", mode: sim.PrefixTree, off: vllmUncached, flags: vllmFlags,
-		tree: "vLLM caches prefixes by blocks, not by the radix tree of SGLang"},
-	"sglang": {name: "SGLang", mode: sim.PrefixVLLM, off: sglangUncached,
-		flags: sglangFlags, tiers: true,
-		tree: "SGLang caches prefixes by a radix tree, not by hashed blocks"},
+		tree: "vLLM caches prefixes by blocks, not by the radix tree of SGLang",
+		ssd:  "vLLM needs a KV connector for it"},
+	"sglang": {name: "SGLang", mode: sim.PrefixVLLM, off: sglangUncached, flags: sglangFlags,
+		tree: "SGLang caches prefixes by a radix tree, not by hashed blocks",
+		ssd:  "SGLang needs --hicache-storage-backend for it"},
 }
 
 // Flags that switch the prefix cache off.
@@ -40,43 +42,94 @@ const (
 	sglangUncached = "--disable-radix-cache"
 )
 
-// oldVLLM is the engine of vLLM 0.5, which lacks some flags and has other defaults.
+// oldVLLM is the engine of vLLM 0.5 and 0.6, which lack some flags and have other defaults.
 const oldVLLM = "vllm-0.5"
+
+// launch is what a command is made from.
+type launch struct {
+	*sim.Spec
+	model  string // repository or folder of the weights, quoted for a shell
+	shape  hw.Model
+	tokens int   // whose KV fits HBM
+	kvHBM  int64 // bytes of KV in the HBM of each GPU
+	cached bool  // the server has a prefix cache
+}
 
 // ServeCommand returns the command that starts one replica of a point's server. why explains why
 // there is none.
 func ServeCommand(p *config.Point) (command, why string, err error) {
-	s := &p.System
-	engine, err := hw.LoadEngine(s.Engine)
+	engine, err := hw.LoadEngine(p.System.Engine)
+	if err != nil {
+		return "", "", err
+	}
+	l, err := launchOf(p)
 	if err != nil {
 		return "", "", err
 	}
 	of, ok := programs[engine.Program]
+	old, chunked := l.Engine == oldVLLM, l.Prefill.Split == "chunked"
 	switch {
 	case !ok:
-		return "", fmt.Sprintf("engine %s is neither vLLM nor SGLang", s.Engine), nil
-	case !stock(s):
-		return "", of.name + " as released has no such sparse attention, and offloads KV otherwise", nil
-	case s.PrefixCache.Mode == of.mode:
-		return "", fmt.Sprintf("prefix_cache.mode = %q: %s", s.PrefixCache.Mode, of.tree), nil
-	case s.ExpertParallel > 1 && s.ExpertParallel < s.TensorParallel:
-		return "", of.name + " spreads experts over all GPUs or none", nil
-	case s.Speculation.Tokens > 0 && s.Engine == oldVLLM:
-		return "", "vLLM of this age drafts with no MTP layers", nil
-	case s.Scheduler != engine.Defaults.Scheduler || s.Prefill.Split != "chunked" &&
-		s.Prefill.Split != "plain":
-		return "", fmt.Sprintf("%s as released does not schedule with system.scheduler = %q and "+
-			"prefill.split = %q", of.name, s.Scheduler, s.Prefill.Split), nil
+		why = fmt.Sprintf("engine %s is neither vLLM nor SGLang", l.Engine)
+	case !stock(l.Spec):
+		why = of.name + " as released has no such sparse attention, and offloads KV otherwise"
+	case l.PrefixCache.Mode == of.mode:
+		why = fmt.Sprintf("prefix_cache.mode = %q: %s", l.PrefixCache.Mode, of.tree)
+	case l.ExpertParallel > 1 && l.ExpertParallel < l.TensorParallel:
+		why = of.name + " spreads experts over all GPUs or none"
+	case old && (l.Speculation.Tokens > 0 || l.ExpertParallel > 1):
+		why = "vLLM of this age has neither MTP layers nor expert parallelism"
+	case old && l.cached && chunked:
+		why = "vLLM of this age fails at a prefix hit when prefills are chunked"
+	case l.Scheduler != engine.Defaults.Scheduler || !chunked && l.Prefill.Split != "plain":
+		why = fmt.Sprintf("%s as released does not schedule with system.scheduler = %q and "+
+			"prefill.split = %q", of.name, l.Scheduler, l.Prefill.Split)
+	case engine.Program == "sglang" && l.PrefixCache.DRAMGiB > 0 &&
+		l.hostGB()*1e9 <= float64(l.kvHBM):
+		why = fmt.Sprintf("prefix_cache.dram_gib = %g: SGLang does not start with less KV in host "+
+			"memory than in HBM", l.PrefixCache.DRAMGiB)
 	}
+	if why != "" {
+		return "", why, nil
+	}
+	return strings.Join(of.flags(l), " "), "", nil
+}
+
+// launchOf returns what the command of a point is made from, its tokens in whole blocks.
+func launchOf(p *config.Point) (*launch, error) {
 	model, err := hw.LoadModel(p.Model)
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
-	tokens, err := kvTokens(p)
+	machine, err := p.Machine()
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
-	return strings.Join(of.flags(p, &model, tokens), " "), "", nil
+	shard, err := p.Shard()
+	if err != nil {
+		return nil, err
+	}
+	kv, err := config.KVBudget(machine, &shard, &p.System)
+	if err != nil {
+		return nil, err
+	}
+	l := &launch{Spec: &p.System, model: servedModel(p.Model, model.Source), shape: model,
+		kvHBM: kv, cached: caches(p)}
+	l.tokens = int(kv/shard.KVBytesPerToken()) / l.BlockTokens * l.BlockTokens
+	return l, nil
+}
+
+// hostGB returns the host memory of each GPU for cached prefixes in whole GB.
+func (l *launch) hostGB() float64 {
+	return math.Round(l.PrefixCache.DRAMGiB * (1 << 30) / 1e9 / float64(l.TensorParallel))
+}
+
+// kvBytesEach returns the bytes of a value of KV.
+func (l *launch) kvBytesEach() int {
+	if each, ok := map[string]int{"fp8": 1, "bf16": 2}[l.KVDtype]; ok {
+		return each
+	}
+	return l.shape.KVBytesEach
 }
 
 // flags collects the words of a command.
@@ -93,60 +146,99 @@ func (f *flags) when(ok bool, format string, values ...any) {
 	}
 }
 
-// vllmFlags returns the words that start vLLM. It does not start with a context beyond its KV.
-func vllmFlags(p *config.Point, model *hw.Model, tokens int) []string {
-	s, old := &p.System, p.System.Engine == oldVLLM
-	f := flags{"vllm serve " + servedModel(p.Model, model.Source)}
-	f.add("--tensor-parallel-size %d", s.TensorParallel)
-	f.when(s.ExpertParallel > 1, "--enable-expert-parallel")
-	f.add("--max-num-seqs %d", s.MaxRequests)
-	f.add("--max-num-batched-tokens %d", s.MaxTokens)
-	sized := s.KVGiB > 0 && !old
-	f.when(sized, "--kv-cache-memory-bytes %d", int64(s.KVGiB*(1<<30)))
-	f.when(!sized, "--gpu-memory-utilization %g", s.Utilisation)
-	f.add("--block-size %d", s.BlockTokens)
-	f.when(s.KVDtype == "fp8", "--kv-cache-dtype fp8")
-	f.when(s.KVDtype == "bf16", "--kv-cache-dtype bfloat16")
-	f.when(tokens < model.MaxContext, "--max-model-len %d", tokens)
-	chunked := s.Prefill.Split == "chunked"
-	f.when(chunked, "--enable-chunked-prefill")
+// vllmFlags returns the words that start vLLM. Flags that are its defaults in each version are left
+// out, and flags whose defaults depend on the version or the card are not.
+//
+// Checked against the engine arguments of vLLM 0.5.3 (docs/models/engine_args), of 0.14
+// (config/cache.py, config/scheduler.py, engine/arg_utils.py) and of 0.30 (the same files):
+//
+//	--max-num-seqs, --max-num-batched-tokens  the first is at most the second, or vLLM stops
+//	--kv-cache-memory-bytes                   a GPU; from 0.11 on
+//	--block-size                              left out at 16: MLA's kernels need another
+//	--kv-cache-dtype                          bfloat16 only for models whose default is fp8
+//	--max-model-len                           auto from 0.14 on: the longest that fits. Without
+//	                                          chunks at most --max-num-batched-tokens, or vLLM stops
+//	--kv-offloading-size                      GiB of all GPUs; from 0.12 on, its backend too
+//	--enable-prefix-caching                   default from 0.8 on, --enable-chunked-prefill too
+//	--long-prefill-token-threshold            most tokens of a prompt in a step; from 0.8 on
+//	--speculative-config                      method mtp from 0.11 on
+func vllmFlags(l *launch) []string {
+	old, chunked := l.Engine == oldVLLM, l.Prefill.Split == "chunked"
+	f := flags{"vllm serve " + l.model}
+	if old { // vllm serve begins with 0.5.3
+		f = flags{"python -m vllm.entrypoints.openai.api_server --model " + l.model}
+	}
+	f.when(l.TensorParallel > 1, "--tensor-parallel-size %d", l.TensorParallel)
+	f.when(l.ExpertParallel > 1, "--enable-expert-parallel")
+	f.add("--max-num-seqs %d", min(l.MaxRequests, l.MaxTokens))
+	f.add("--max-num-batched-tokens %d", l.MaxTokens)
+	sized := l.KVGiB > 0 && !old
+	f.when(sized, "--kv-cache-memory-bytes %d", int64(l.KVGiB*(1<<30)))
+	f.when(!sized, "--gpu-memory-utilization %g", l.Utilisation)
+	f.when(l.BlockTokens != 16, "--block-size %d", l.BlockTokens)
+	f.when(l.KVDtype == "fp8", "--kv-cache-dtype fp8")
+	f.when(l.shape.KVBytesEach < l.kvBytesEach(), "--kv-cache-dtype bfloat16")
+	fits := l.tokens
+	if !chunked {
+		fits = min(fits, l.MaxTokens)
+	}
+	switch {
+	case fits >= l.shape.MaxContext:
+	case chunked && !old:
+		f.add("--max-model-len auto")
+	default:
+		f.add("--max-model-len %d", fits)
+	}
+	f.when(chunked && old, "--enable-chunked-prefill")
 	f.when(!chunked && !old, "--no-enable-chunked-prefill")
-	f.when(chunked && !old && s.Prefill.ChunkTokens < s.MaxTokens,
-		"--long-prefill-token-threshold %d", s.Prefill.ChunkTokens)
-	caches := caches(p)
-	f.when(caches, "--enable-prefix-caching")
-	f.when(!caches && !old, vllmUncached)
-	f.when(s.Speculation.Tokens > 0,
-		`--speculative-config '{"method":"mtp","num_speculative_tokens":%d}'`, s.Speculation.Tokens)
+	f.when(chunked && !old && l.Prefill.ChunkTokens < l.MaxTokens,
+		"--long-prefill-token-threshold %d", l.Prefill.ChunkTokens)
+	f.when(l.cached && old, "--enable-prefix-caching")
+	f.when(!l.cached && !old, vllmUncached)
+	f.when(l.PrefixCache.DRAMGiB > 0, "--kv-offloading-size %g --kv-offloading-backend native",
+		l.PrefixCache.DRAMGiB)
+	f.when(l.Speculation.Tokens > 0,
+		`--speculative-config '{"method":"mtp","num_speculative_tokens":%d}'`, l.Speculation.Tokens)
 	return f
 }
 
-// sglangFlags returns the words that start SGLang.
-func sglangFlags(p *config.Point, model *hw.Model, tokens int) []string {
-	s := &p.System
-	f := flags{"python -m sglang.launch_server --model-path " + servedModel(p.Model, model.Source)}
-	f.add("--tp-size %d", s.TensorParallel)
-	f.when(s.ExpertParallel > 1, "--ep-size %d", s.ExpertParallel)
-	f.add("--max-running-requests %d", s.MaxRequests)
-	if s.Prefill.Split == "chunked" {
-		f.add("--chunked-prefill-size %d", min(s.MaxTokens, s.Prefill.ChunkTokens))
+// sglangFlags returns the words that start SGLang, without flags that are its defaults in each
+// version.
+//
+// Checked against docs/advanced_features/server_arguments.md and srt/server_args.py of SGLang 0.4.6
+// and 0.5.13:
+//
+//	python -m sglang.launch_server  0.5.13 prefers sglang serve and starts with either
+//	--chunked-prefill-size          a multiple of --page-size, or SGLang stops; -1: whole prompts
+//	--max-total-tokens              a bound of the pool; --mem-fraction-static still sizes it
+//	--kv-cache-dtype                fp8_e4m3 also for models whose KV is FP8 in vLLM: the default
+//	                                of DeepSeek's sparse attention depends on the card here
+//	--context-length                left out: SGLang starts with less KV than one context
+//	--hicache-size                  whole GB (1e9) a GPU, more than its KV in HBM; 0: a ratio
+//	--speculative-algorithm         EAGLE, whose drafts are the model's MTP layers
+func sglangFlags(l *launch) []string {
+	f := flags{"python -m sglang.launch_server --model-path " + l.model}
+	f.when(l.TensorParallel > 1, "--tp-size %d", l.TensorParallel)
+	f.when(l.ExpertParallel > 1, "--ep-size %d", l.ExpertParallel)
+	f.add("--max-running-requests %d", l.MaxRequests)
+	if l.Prefill.Split == "chunked" {
+		chunk := min(l.MaxTokens, l.Prefill.ChunkTokens)
+		f.add("--chunked-prefill-size %d", max(chunk/l.BlockTokens, 1)*l.BlockTokens)
 	} else {
-		f.add("--chunked-prefill-size -1 --max-prefill-tokens %d", s.MaxTokens)
+		f.add("--chunked-prefill-size -1 --max-prefill-tokens %d", l.MaxTokens)
 	}
-	f.add("--mem-fraction-static %g", s.Utilisation)
-	f.when(s.KVGiB > 0, "--max-total-tokens %d", tokens)
-	f.add("--page-size %d", s.BlockTokens)
-	f.when(s.KVDtype == "fp8", "--kv-cache-dtype fp8_e4m3")
-	f.when(s.KVDtype == "bf16", "--kv-cache-dtype bf16")
-	f.when(tokens < model.MaxContext, "--context-length %d", tokens)
-	f.when(s.Conservativeness != 1, "--schedule-conservativeness %g", s.Conservativeness)
-	f.when(!caches(p), sglangUncached)
-	f.when(s.PrefixCache.DRAMGiB > 0, "--enable-hierarchical-cache --hicache-size %.0f "+
-		"--hicache-write-policy %s", s.PrefixCache.DRAMGiB*(1<<30)/1e9/float64(s.TensorParallel),
-		writePolicies[s.PrefixCache.Write])
-	f.when(s.Speculation.Tokens > 0, "--speculative-algorithm EAGLE --speculative-num-steps %d "+
-		"--speculative-eagle-topk 1 --speculative-num-draft-tokens %d", s.Speculation.Tokens,
-		s.Speculation.Tokens+1)
+	f.add("--mem-fraction-static %g", l.Utilisation)
+	f.when(l.KVGiB > 0, "--max-total-tokens %d", l.tokens)
+	f.when(l.BlockTokens != 1, "--page-size %d", l.BlockTokens)
+	f.when(l.kvBytesEach() == 1, "--kv-cache-dtype fp8_e4m3")
+	f.when(l.shape.KVBytesEach < l.kvBytesEach(), "--kv-cache-dtype bf16")
+	f.when(l.Conservativeness != 1, "--schedule-conservativeness %g", l.Conservativeness)
+	f.when(!l.cached, sglangUncached)
+	f.when(l.PrefixCache.DRAMGiB > 0, "--enable-hierarchical-cache --hicache-size %.0f "+
+		"--hicache-write-policy %s", l.hostGB(), writePolicies[l.PrefixCache.Write])
+	f.when(l.Speculation.Tokens > 0, "--speculative-algorithm EAGLE --speculative-num-steps %d "+
+		"--speculative-eagle-topk 1 --speculative-num-draft-tokens %d", l.Speculation.Tokens,
+		l.Speculation.Tokens+1)
 	return f
 }
 
@@ -183,7 +275,7 @@ func servedModel(model, source string) string {
 // there is nothing.
 func ServeLacks(p *config.Point) string {
 	s := &p.System
-	var lacks, tiers []string
+	var lacks []string
 	if model, err := hw.LoadModel(p.Model); err == nil &&
 		servedModel(p.Model, model.Source) == placeholder {
 		lacks = append(lacks, fmt.Sprintf("%s is the repository or folder of the weights of %s",
@@ -198,37 +290,14 @@ func ServeLacks(p *config.Point) string {
 			"prefix_cache.mode = \"off\" is set: a preempted request then computes its KV again", of.off,
 			of.name))
 	}
-	for _, t := range []struct {
-		key string
-		gib float64
-	}{{"prefix_cache.dram_gib", s.PrefixCache.DRAMGiB},
-		{"prefix_cache.ssd_gib", s.PrefixCache.SSDGiB}} {
-		if t.gib > 0 && !(of.tiers && t.key == "prefix_cache.dram_gib") {
-			tiers = append(tiers, fmt.Sprintf("%s = %g", t.key, t.gib))
-		}
+	cache := &s.PrefixCache
+	if cache.SSDGiB > 0 {
+		lacks = append(lacks, fmt.Sprintf("prefix_cache.ssd_gib = %g is not expressed: %s", cache.SSDGiB,
+			of.ssd))
 	}
-	if len(tiers) > 0 {
-		lacks = append(lacks, strings.Join(tiers, " and ")+" is not expressed: "+
-			map[bool]string{true: "SGLang needs --hicache-storage-backend for it", false: "the command " +
-				"caches prefixes in HBM alone; vLLM needs a KV connector for tiers below"}[of.tiers])
+	if of.name == "vLLM" && cache.DRAMGiB > 0 && cache.Write != sim.WriteThrough {
+		lacks = append(lacks, fmt.Sprintf("prefix_cache.write = %q is not expressed: vLLM writes "+
+			"through", cache.Write))
 	}
 	return strings.Join(lacks, "; ")
-}
-
-// kvTokens returns the tokens whose KV fits memory, in whole blocks.
-func kvTokens(p *config.Point) (int, error) {
-	machine, err := p.Machine()
-	if err != nil {
-		return 0, err
-	}
-	shard, err := p.Shard()
-	if err != nil {
-		return 0, err
-	}
-	kv, err := config.KVBudget(machine, &shard, &p.System)
-	if err != nil {
-		return 0, err
-	}
-	block := p.System.BlockTokens
-	return int(kv/shard.KVBytesPerToken()) / block * block, nil
 }

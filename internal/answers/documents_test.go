@@ -136,7 +136,7 @@ func TestPurchaseDocument(t *testing.T) {
 	a.Candidates[5].Outcome, a.Candidates[5].Reason = capacity.Misses, "misses tbt"
 	expectIn(t, sameFromFolder(t, "purchase.json", a, of),
 		"error: vLLM 0.15 on an H100: not measured (",
-		"a replica: no vllm serve: engine x is not vLLM", "misses tbt",
+		"a replica: no command: engine x is not vLLM", "misses tbt",
 		"cheapest: nothing is cheaper without a margin")
 	a.Choice, a.Nearest = nil, &a.Candidates[5]
 	a.Nearest.Limits[0].Of, a.Nearest.Limits[1].Of = 1.76, 0.5

@@ -69,7 +69,7 @@ func choiceLines(a *capacity.Purchase) []string {
 	lines = append(lines, proofLines(a)...)
 	switch {
 	case a.Serve == "":
-		add("a replica: no vllm serve: %s", a.NoServe)
+		add("a replica: no command: %s", a.NoServe)
 	case a.Lacks == "":
 		add("a replica: %s", a.Serve)
 	default:

@@ -112,8 +112,7 @@ func TestPlanOfSessions(t *testing.T) {
 	}
 	for _, want := range []string{"load: 20 sessions/s, poisson, of 3 turns and 370 s between " +
 		"them on average\n", "│ sessions/s │",
-		"--enable-chunked-prefill --enable-prefix-caching\n",
-		"prefix_cache.dram_gib = 8 is not expressed: "} {
+		"--gpu-memory-utilization 0.9 --kv-offloading-size 8 --kv-offloading-backend native\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
