@@ -106,9 +106,6 @@ func (a *App) run(ctx context.Context, args []string) int {
 	case args[0] == "help":
 		args = append(slices.Clone(args[1:]), "--help")
 	}
-	if err := renamed(args); err != nil {
-		return a.fail(err)
-	}
 	parsed, err := parser.Parse(args)
 	if exited { // help is printed
 		return exitOK

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -14,56 +13,6 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 )
-
-// renames maps old names of commands and flags to the current names.
-var renames = []struct{ old, now string }{
-	{"figures --paper", "paper figures [NAME]"},
-	{"figures", "report DIR --format png"},
-	{"claims", "paper claims [NAME] --numbers KIND"},
-	{"diff", "compare A B"},
-	{"patterns search", "paper patterns"},
-	{"patterns describe", "list patterns FILE"},
-	{"patterns", "paper patterns, or list patterns FILE"},
-	{"simulate --details", "report DIR --format text"},
-	{"simulate --trace", "simulate --set output.trace=true"},
-	{"simulate --record-selections", "simulate --record FILE"},
-	{"plan --engine", "plan --job CLUSTER"},
-	{"sweep --engine", "simulate --job CLUSTER"},
-	{"sweep --details", "report DIR --format text"},
-	{"sweep", "simulate FILE"},
-	{"--library", "the variable SPARSESERVE_CUDA_LIB"},
-	{"trace describe --block", "trace describe FILE.toml with system.block_tokens"},
-	{"compare --all", "compare A B --json"},
-	{"calibrate import aic", "calibrate import DIR"},
-	{"calibrate --host", "calibrate host DIR"},
-	{"calibrate --drive", "calibrate drive DIR"},
-	{"calibrate --refit", "calibrate refit CSV"},
-	{"calibrate --fresh", "calibrate --force"},
-	{"calibrate --format", "report DIR --format svg, of the folder of the plots"},
-	{"validate --live-only", "validate run FILE"},
-	{"validate live", "validate run FILE"},
-	{"validate --reuse-live", "validate reuse FILE"},
-	{"validate --recompute", "validate reuse DIR"},
-	{"validate --ablate", "validate ablate DIR"},
-	{"validate --repeat", "validate reuse DIR, of each folder"},
-	{"validate repeat", "validate reuse DIR, of each folder"},
-	{"validate --markdown", "report DIR --format md"},
-}
-
-// renamed returns an error for a command line that uses an old name.
-func renamed(args []string) error {
-	for _, r := range renames {
-		words := strings.Fields(r.old)
-		commands := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w[0] == '-' })
-		old := words[len(words)-1]
-		given := func(arg string) bool { return arg == old || strings.HasPrefix(arg, old+"=") }
-		if len(args) >= len(commands) && slices.Equal(args[:len(commands)], commands) &&
-			(old[0] != '-' || slices.ContainsFunc(args, given)) {
-			return fmt.Errorf("%s is now: %s", r.old, r.now)
-		}
-	}
-	return nil
-}
 
 // misused adds to a parser error where to find help. For an unknown flag that is a configuration
 // key it adds how to set the key.

@@ -36,23 +36,6 @@ func misuseFiles() map[string]string {
 	}
 }
 
-// Each old name of a command or flag is an error of one line that has the new one.
-func TestOldNames(t *testing.T) {
-	for _, r := range renames {
-		args := append(strings.Fields(r.old), "value")
-		if status, out, errs := invoke(t, nil, args...); status != exitFailed || out != "" ||
-			errs != "sparseserve: "+r.old+" is now: "+r.now+"\n" {
-			t.Errorf("%q: status %d, stdout %q, stderr %q", args, status, out, errs)
-		}
-	}
-	for _, args := range [][]string{{"simulate", "--set", "model=claims", "--workers", "0"},
-		{"calibrate", "host", "DIR"}} {
-		if err := renamed(args); err != nil {
-			t.Errorf("%q: %v", args, err)
-		}
-	}
-}
-
 // Command lines that once panicked, hung, passed for success or were ignored in part: each ends
 // with a status and one line. Package config holds what the lines say.
 func TestMisuse(t *testing.T) {
