@@ -56,38 +56,20 @@ func (c *claimsCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
-	d, outcomes, err := c.answer(ctx, app, claims)
+	var d *doc.Doc
+	var outcomes []papers.Outcome
+	switch c.Numbers {
+	case search:
+		d, err = searched(claims)
+	case swapped, sensitivity:
+		d, err = c.changed(ctx, app, c.shorterClaims(claims))
+	default:
+		d, outcomes, err = c.judge(ctx, app, claims)
+	}
 	if err != nil {
 		return err
 	}
 	return c.print(app, outcomes, d)
-}
-
-// answer judges claims by the numbers that the flag selects.
-func (c *claimsCmd) answer(ctx context.Context, app *App, claims []papers.Claim) (d *doc.Doc,
-	outcomes []papers.Outcome, err error) {
-	switch c.Numbers {
-	case search:
-		d, err = searched(claims)
-		return d, nil, err
-	case sensitivity:
-		d, err = c.sensitivity(ctx, app, claims)
-		return d, nil, err
-	case swapped:
-		d, err = c.swapped(ctx, app, claims)
-		return d, nil, err
-	}
-	if outcomes, err = c.judge(ctx, app, claims); err != nil {
-		return nil, nil, err
-	}
-	papers.SortByClass(outcomes)
-	if c.Keep != "" {
-		err = papers.Keep(c.Keep, strings.Join(c.Set, " "), outcomes)
-	}
-	if c.Numbers == null {
-		return answers.NullClaims(outcomes), outcomes, err
-	}
-	return answers.Claims(outcomes), outcomes, err
 }
 
 // searched returns the claims under each stored change of an interpretation or a load, beside our
@@ -107,19 +89,37 @@ func searched(claims []papers.Claim) (*doc.Doc, error) {
 }
 
 // judge compares the claims with one model.
-func (c *claimsCmd) judge(ctx context.Context, app *App, claims []papers.Claim) ([]papers.Outcome,
-	error) {
+func (c *claimsCmd) judge(ctx context.Context, app *App, claims []papers.Claim) (d *doc.Doc,
+	outcomes []papers.Outcome, err error) {
 	studies := papers.Studies{Dir: c.results(), Sets: c.Set}
-	names, judge := papers.ClaimExperiments(claims), papers.Judge
-	switch {
-	case c.Numbers == kept:
-		return papers.Kept(claims, "")
-	case c.Numbers == null:
-		names, judge = papers.NullExperiments(claims), papers.Null
-	case len(c.Set) > 0:
+	if len(c.Set) > 0 {
 		studies.Dir = filepath.Join(c.Out, "changed")
 	}
-	if len(names) > 0 {
+	show := answers.Claims
+	switch c.Numbers {
+	case kept:
+		outcomes, err = papers.Kept(claims, "")
+	case null:
+		show = answers.NullClaims
+		outcomes, err = c.measure(ctx, app, claims, studies, papers.NullExperiments, papers.Null)
+	default:
+		outcomes, err = c.measure(ctx, app, claims, studies, papers.ClaimExperiments, papers.Judge)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	papers.SortByClass(outcomes)
+	if c.Keep != "" {
+		err = papers.Keep(c.Keep, strings.Join(c.Set, " "), outcomes)
+	}
+	return show(outcomes), outcomes, err
+}
+
+// measure makes the runs of claims and judges the claims by them.
+func (c *claimsCmd) measure(ctx context.Context, app *App, claims []papers.Claim,
+	studies papers.Studies, experiments func([]papers.Claim) []string,
+	judge func([]papers.Claim, string) ([]papers.Outcome, error)) ([]papers.Outcome, error) {
+	if names := experiments(claims); len(names) > 0 {
 		if err := c.run(ctx, app, studies, names...); err != nil {
 			return nil, err
 		}
@@ -143,33 +143,29 @@ func (c *claimsCmd) shorterClaims(claims []papers.Claim) []papers.Claim {
 	return slices.DeleteFunc(claims, papers.Claim.Apart)
 }
 
-// changed measures claims on shorter runs: as they are, and with each change.
-func (c *claimsCmd) changed(ctx context.Context, app *App, claims []papers.Claim,
-	changes ...*papers.Change) (models [][]papers.Outcome, err error) {
-	claims = c.shorterClaims(claims)
-	for _, change := range append([]*papers.Change{nil}, changes...) {
+// changed measures claims on shorter runs: as they are, and with the tuned parameter of the models
+// swapped, or with each tuned parameter at half and at double its value.
+func (c *claimsCmd) changed(ctx context.Context, app *App, claims []papers.Claim) (*doc.Doc, error) {
+	changes, tuned := []*papers.Change{nil}, papers.TunedParameters()
+	if c.Numbers == swapped {
+		changes, tuned = append(changes, papers.Swapped()), nil
+	}
+	for _, f := range tuned {
+		changes = append(changes, &papers.Change{Tuned: f, Factor: 0.5},
+			&papers.Change{Tuned: f, Factor: 2})
+	}
+	models := make([][]papers.Outcome, len(changes))
+	for i, change := range changes {
 		studies := papers.Studies{Dir: filepath.Join(c.Out, "sensitivity", change.String()),
 			Sets: shorter(), Change: change}
-		if names := papers.ClaimExperiments(claims); len(names) > 0 {
-			if err := c.run(ctx, app, studies, names...); err != nil {
-				return nil, err
-			}
-		}
-		outcomes, err := papers.Compare(claims, studies.Dir)
+		var err error
+		models[i], err = c.measure(ctx, app, claims, studies, papers.ClaimExperiments, papers.Compare)
 		if err != nil {
 			return nil, err
 		}
-		models = append(models, outcomes)
 	}
-	return models, nil
-}
-
-// swapped measures the claims with original and with swapped model parameters.
-func (c *claimsCmd) swapped(ctx context.Context, app *App, claims []papers.Claim) (
-	*doc.Doc, error) {
-	models, err := c.changed(ctx, app, claims, papers.Swapped())
-	if err != nil {
-		return nil, err
+	if c.Numbers == sensitivity {
+		return answers.SensitiveClaims(tuned, models), nil
 	}
 	for i, changed := range []string{papers.Shorter, papers.Exchanged} {
 		if c.Keep != "" {
@@ -180,20 +176,4 @@ func (c *claimsCmd) swapped(ctx context.Context, app *App, claims []papers.Claim
 		papers.SortByClass(models[i])
 	}
 	return answers.SwappedClaims(models[0], models[1]), nil
-}
-
-// sensitivity measures the claims with each tuned parameter at its value, at half and at double.
-func (c *claimsCmd) sensitivity(ctx context.Context, app *App, claims []papers.Claim) (
-	*doc.Doc, error) {
-	tuned := papers.TunedParameters()
-	var changes []*papers.Change
-	for _, f := range tuned {
-		changes = append(changes, &papers.Change{Tuned: f, Factor: 0.5},
-			&papers.Change{Tuned: f, Factor: 2})
-	}
-	models, err := c.changed(ctx, app, claims, changes...)
-	if err != nil {
-		return nil, err
-	}
-	return answers.SensitiveClaims(tuned, models), nil
 }
