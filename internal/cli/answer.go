@@ -1,11 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/show"
 )
 
 // answer is what a command finds: its data as JSON, its document and its files.
@@ -44,34 +45,47 @@ func (r *resultFlags) answer(ctx context.Context, app *App, folder *run.Folder, 
 		return err
 	}
 	out := folder.Dir()
-	d := a.doc(filepath.Base(out))
+	err = app.show(ctx, out, a.doc(filepath.Base(out)), r.JSON, a.data, written)
+	if err == nil && !r.JSON {
+		app.namePoints(out, folder)
+	}
+	return err
+}
+
+// show draws the figures of an answer into its folder and prints the answer: data as JSON, or the
+// document and the names of the files in the folder.
+func (a *App) show(ctx context.Context, out string, d *doc.Doc, asJSON bool, data any,
+	files []string) error {
 	drawn, err := figures.Draw(ctx, out, d.Figures)
 	if err != nil {
 		return run.KeptWhenFull(err)
 	}
-	if r.JSON {
-		return printJSON(app, a.data)
+	if asJSON {
+		return printJSON(a, data)
 	}
-	if err := printAnswer(app.Stdout, d, "sparseserve report "+inCell(out)); err != nil {
+	options := show.Options{Columns: terminalColumns(a.Stdout), More: reportOf(out)}
+	if err := show.Text(a.Stdout, d, options); err != nil {
 		return err
 	}
-	printFiles(app.Stdout, out, append(written, drawn...), folder.Store.Dir())
+	a.listFiles(out, append(files, drawn...))
 	return nil
 }
 
-// printFiles lists the written files and the folder of the runs.
-func printFiles(w io.Writer, out string, files []string, points string) {
-	listFiles(w, out, files)
-	fmt.Fprintln(w, "  "+inCell(within(out, points))+string(filepath.Separator)+
-		"   every run's configuration, summary and requests")
-}
+// reportOf returns the command that shows all of a folder.
+func reportOf(out string) string { return "sparseserve report " + inCell(out) + " --format text" }
 
 // listFiles lists files by their names in the result folder.
-func listFiles(w io.Writer, out string, files []string) {
-	fmt.Fprintf(w, "\nFiles in %s:\n", inCell(out))
+func (a *App) listFiles(out string, files []string) {
+	fmt.Fprintf(a.Stdout, "\nFiles in %s:\n", inCell(out))
 	for _, f := range files {
-		fmt.Fprintln(w, "  "+inCell(within(out, f)))
+		fmt.Fprintln(a.Stdout, "  "+inCell(within(out, f)))
 	}
+}
+
+// namePoints names the folder of the runs.
+func (a *App) namePoints(out string, folder *run.Folder) {
+	fmt.Fprintln(a.Stdout, "  "+inCell(within(out, folder.Store.Dir()))+string(filepath.Separator)+
+		"   every run's configuration, summary and requests")
 }
 
 // within returns a path relative to a folder; the whole path if it is outside.
@@ -88,17 +102,28 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// numbered opens the folder of a name or, with more, the first of name, name-2, name-3, .. that
-// does not fail for one of the reasons.
-func numbered(name string, more bool, open func(out string) error, reasons ...error) error {
-	for n, out := 2, name; ; n++ {
+// numbered opens the folder or, with more, the first of it, FOLDER-2, FOLDER-3, .. that does not
+// fail for one of the reasons.
+func numbered(folder string, more bool, open func(out string) error, reasons ...error) error {
+	for n, out := 2, folder; ; n++ {
 		err := open(out)
 		if !more || !slices.ContainsFunc(reasons,
 			func(reason error) bool { return errors.Is(err, reason) }) {
 			return err
 		}
-		out = fmt.Sprintf("%s-%d", name, n)
+		out = fmt.Sprintf("%s-%d", folder, n)
 	}
+}
+
+// open opens the result folder of a question: --out, or the first numbered folder below out/ that
+// does not fail for one of the reasons.
+func (r *resultFlags) open(name, version string, q *run.Question, points string,
+	reasons ...error) (folder *run.Folder, err error) {
+	err = numbered(cmp.Or(r.Out, filepath.Join("out", name)), r.Out == "", func(dir string) error {
+		folder, err = run.OpenFolder(dir, version, q, points, r.Force)
+		return err
+	}, reasons...)
+	return folder, err
 }
 
 // settingsName returns the part of a folder name that settings add: -rate=0.3 for

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
-
 	"github.com/sparseserve/sparseserve/calibrate"
 	"github.com/sparseserve/sparseserve/calibrate/aic"
 	"github.com/sparseserve/sparseserve/calibrate/drive"
@@ -31,25 +29,24 @@ type calibrateCmd struct {
 	Refit  calibrateRefit  `cmd:"" help:"Fit a profile to samples that a calibration has kept. Needs no GPU."`
 }
 
-// measureFlags are flags of commands that measure on a GPU.
-type measureFlags struct {
-	Pool  int64 `placeholder:"GIB" help:"Largest pool of host memory to pin. Default: 32, at most half of what is free."`
-	Force bool  `help:"Measure again what an earlier run measured."`
-}
-
 type calibrateRun struct {
 	Out   string `default:"out/calibration.toml" placeholder:"FILE" help:"Profile to write; the samples (CSV) and plots go to the same folder. Default: ${default}."`
 	Quick bool   `help:"Fewer sizes and samples: under a minute."`
-	measureFlags
+	Pool  int64  `placeholder:"GIB" help:"Largest pool of host memory to pin. Default: 32, at most half of what is free."`
+	Force bool   `help:"Measure again what an earlier run measured."`
 }
 
 // Run implements the command.
 func (c *calibrateRun) Run(ctx context.Context, app *App) error {
-	options := calibrate.Options{Out: c.Out, Plan: calibrate.Full}
+	if err := checkTOML(c.Out); err != nil {
+		return err
+	}
+	options := calibrate.Options{Out: c.Out, Plan: calibrate.Full, Fresh: c.Force, PoolGiB: c.Pool}
 	if c.Quick {
 		options.Plan = calibrate.Quick
 	}
-	return c.measure(ctx, app, options)
+	done, err := onThisMachine(ctx, app, options)
+	return printCalibration(ctx, app, c.Out, done, err)
 }
 
 type calibrateHost struct {
@@ -98,35 +95,18 @@ func checkTOML(out string) error {
 	return nil
 }
 
-// measure measures on this machine's GPU, and prints the fits.
-func (f *measureFlags) measure(ctx context.Context, app *App, options calibrate.Options) error {
-	if err := checkTOML(options.Out); err != nil {
-		return err
-	}
-	options.Fresh, options.PoolGiB = f.Force, f.Pool
-	done, err := onThisMachine(ctx, app, options)
-	return printCalibration(ctx, app, options.Out, done, err)
-}
-
+// onThisMachine measures on this machine's GPU.
 func onThisMachine(ctx context.Context, app *App, options calibrate.Options) (
 	done *calibrate.Calibration, err error) {
 	options.Log = func(text string) { fmt.Fprintln(app.Stderr, text) }
-	options.Progress = func(int, int, string) {}
+	bar := newProgress(app.Stderr, "samples")
+	defer bar.close()
+	options.Progress = func(n, of int, what string) { bar.at(n, of, what) }
 	machine, giveBack, err := calibrate.OpenMachine("", options)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, giveBack()) }()
-	if isTerminal(app.Stderr) {
-		bar := progressbar.NewOptions(-1, progressbar.OptionSetWriter(terminal(app.Stderr)),
-			progressbar.OptionShowCount(), progressbar.OptionFullWidth(),
-			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
-		options.Progress = func(n, of int, what string) {
-			bar.ChangeMax(of)
-			bar.Describe(what)
-			bar.Set(n)
-		}
-	}
 	return calibrate.Run(ctx, machine, options, time.Now().Format(time.DateOnly))
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/diff"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/validate"
-	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/traces/records"
@@ -68,24 +67,11 @@ func (c *compareCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
-	drawn, err := answers.Requests(out, report)
-	if err != nil {
+	d := answers.Comparison(report)
+	if d.Figures, err = answers.Requests(out, report); err != nil {
 		return err
 	}
-	pictures, err := figures.Draw(ctx, out, drawn)
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return printJSON(app, report.Comparisons)
-	}
-	err = printAnswer(app.Stdout, answers.Comparison(report),
-		"sparseserve report "+inCell(out)+" --format text")
-	if err != nil {
-		return err
-	}
-	listFiles(app.Stdout, out, append(report.Files, pictures...))
-	return nil
+	return app.show(ctx, out, d, c.JSON, report.Comparisons, report.Files)
 }
 
 // folders compares two result folders.

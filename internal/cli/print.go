@@ -39,11 +39,6 @@ func (f *printFlags) print(app *App, data any, d *doc.Doc) error {
 	return printEither(app, f.JSON, data, d)
 }
 
-// printAnswer prints a document with its lead. more is the command that shows the rest.
-func printAnswer(w io.Writer, d *doc.Doc, more string) error {
-	return show.Text(w, d, show.Options{Columns: terminalColumns(w), More: more})
-}
-
 // terminal returns the terminal that w writes to, or nil.
 func terminal(w io.Writer) *os.File {
 	if p, ok := w.(*plainWriter); ok {

@@ -91,6 +91,17 @@ func (p *progress) say(text string) {
 	}
 }
 
+// at sets how many of all items are done, and what the next is.
+func (p *progress) at(done, of int, what string) {
+	p.planned(of - p.total)
+	p.say(what)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.done = done; p.bar != nil {
+		p.bar.Set(done)
+	}
+}
+
 // finished counts one finished item.
 func (p *progress) finished() {
 	p.mu.Lock()

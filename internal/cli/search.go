@@ -23,7 +23,6 @@ type searchFlags struct {
 	resultFlags
 	storeFlags
 	jobFlags
-	taskFlags
 }
 
 // question is the question of goodput or plan.
@@ -34,6 +33,7 @@ type question struct {
 	folder        string // name of the results
 	*config.Sweep
 	candidates []config.Point
+	find       func(*capacity.Planner) (*answer, []string, error)
 }
 
 // load reads the configuration.
@@ -46,75 +46,47 @@ func (q *question) load(watch config.Watch) (err error) {
 	return nil
 }
 
-// search finds the answer of a question, or writes a job that makes its runs.
-func (f *searchFlags) search(ctx context.Context, app *App, q *question,
-	find func(*capacity.Planner) (*answer, []string, error)) (err error) {
+// mostSearchTasks is the maximum number of tasks that share a search. More tasks would mostly wait,
+// because a purchase must know each price before it can skip more expensive candidates.
+const mostSearchTasks = 64
+
+// search finds the answer of a question, or writes a job that makes its runs. All tasks of a job
+// search for the answer, one of them makes each run, and the command that wrote the job collects
+// the runs.
+func (f *searchFlags) search(ctx context.Context, app *App, q *question) (err error) {
 	if f.Tasks > 0 {
-		return f.share(app, find)
+		return f.share(app, f.Points, func(store *run.Store) ([]string, error) {
+			_, notes, err := q.find(&capacity.Planner{Store: store, Run: app.Run, Workers: 1,
+				Planned: func(int) {}, Shared: &run.Shared{Task: f.Task, Tasks: f.Tasks}})
+			return notes, err
+		})
 	}
-	if err := f.checkJob(f.JSON); err != nil {
+	err = f.check(f.JSON, append(q.sets, q.file, f.Out, q.folder, f.Points)...)
+	if err != nil {
 		return err
-	}
-	if f.Job != "" {
-		if err := checkJobWords(append(q.sets, q.file, f.Out, q.folder, f.Points)...); err != nil {
-			return err
-		}
 	}
 	asked, err := run.Ask(q.command, q.folder, q.file, slices.Concat(q.sets, q.cards), q.Paths())
 	if err != nil {
 		return err
 	}
-	folder, err := openAnswer(app, asked, &f.resultFlags, &f.storeFlags)
+	folder, err := f.open(filepath.Join(q.command, q.folder), app.Version, asked, f.Points, run.ErrTaken)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
 	if f.Job != "" {
-		return f.writeJob(app, q, folder)
+		args := []string{q.command, q.file}
+		if len(q.cards) > 0 {
+			args = append(args, "--gpus", strings.Join(q.cards, ","))
+		}
+		return f.write(app, folder, answers.Count(len(q.candidates), "candidate")+" to look at.",
+			q.candidates, q.sets, &run.Job{Name: q.Name, Args: args,
+				Tasks: min(len(q.candidates), mostSearchTasks)})
 	}
 	return f.answer(ctx, app, folder, q.unit, func(bar *progress) (*answer, []string, error) {
-		return find(&capacity.Planner{Store: folder.Store, Run: app.Run, Workers: int(f.Workers),
+		return q.find(&capacity.Planner{Store: folder.Store, Run: app.Run, Workers: int(f.Workers),
 			Planned: bar.planned, Finished: bar.finished, Say: bar.say})
 	})
-}
-
-// share runs one task of a job. All tasks search for the answer, one of them makes each run, and
-// the command that wrote the job collects the runs.
-func (f *searchFlags) share(app *App,
-	find func(*capacity.Planner) (*answer, []string, error)) error {
-	return f.withStore(app, f.Points, func(store *run.Store) ([]string, error) {
-		_, notes, err := find(&capacity.Planner{Store: store, Run: app.Run, Workers: 1,
-			Planned: func(int) {}, Shared: &run.Shared{Task: f.Task, Tasks: f.Tasks}})
-		return notes, err
-	})
-}
-
-// mostSearchTasks is the maximum number of tasks that share a search. More tasks would mostly wait,
-// because a purchase must know each price before it can skip more expensive candidates.
-const mostSearchTasks = 64
-
-// writeJob writes a job whose tasks make the runs of the search, and prints how to submit it.
-func (f *searchFlags) writeJob(app *App, q *question, folder *run.Folder) error {
-	var cards []string
-	if len(q.cards) > 0 {
-		cards = []string{"--gpus", strings.Join(q.cards, ",")}
-	}
-	of := answers.Count(len(q.candidates), "candidate") + " to look at. "
-	return f.jobFlags.write(app, folder, of, q.candidates, &run.Job{Name: q.Name,
-		Args:  jobArgs(folder, q.sets, append([]string{q.command, q.file}, cards...)...),
-		Tasks: min(len(q.candidates), mostSearchTasks)})
-}
-
-// openAnswer opens the folder of an answer. Without --out it is the first of out/COMMAND/NAME,
-// out/COMMAND/NAME-2, .. that is new or has the same question.
-func openAnswer(app *App, q *run.Question, r *resultFlags, s *storeFlags) (folder *run.Folder,
-	err error) {
-	first := cmp.Or(r.Out, filepath.Join("out", q.Command, q.Name))
-	err = numbered(first, r.Out == "", func(dir string) error {
-		folder, err = run.OpenFolder(dir, app.Version, q, s.Points, r.Force)
-		return err
-	}, run.ErrTaken)
-	return folder, err
 }
 
 type planCmd struct {
@@ -148,11 +120,12 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 		return err
 	}
 	q.candidates = offers.Points()
-	return p.search(ctx, app, q, func(planner *capacity.Planner) (*answer, []string, error) {
+	q.find = func(planner *capacity.Planner) (*answer, []string, error) {
 		bought, notes, err := planner.Purchase(ctx, offers)
 		return &answer{bought, func(name string) *doc.Doc { return answers.Purchase(name, bought) },
 			bought.Files}, notes, err
-	})
+	}
+	return p.search(ctx, app, q)
 }
 
 type goodputCmd struct {
@@ -177,7 +150,7 @@ func (g *goodputCmd) Run(ctx context.Context, app *App) error {
 	for i := range candidates {
 		q.candidates = append(q.candidates, candidates[i].Point)
 	}
-	return g.search(ctx, app, q, func(planner *capacity.Planner) (*answer, []string, error) {
+	q.find = func(planner *capacity.Planner) (*answer, []string, error) {
 		if q.RateGiven && planner.Shared == nil {
 			printNotes(app.Stderr, []string{"workload.rate is not used: goodput is the largest rate; " +
 				"sparseserve plan finds what to buy for a rate"})
@@ -189,5 +162,6 @@ func (g *goodputCmd) Run(ctx context.Context, app *App) error {
 		}
 		return &answer{all, func(name string) *doc.Doc { return answers.Goodputs(name, all) },
 			func() ([]run.File, error) { return capacity.GoodputFiles(all) }}, notes, err
-	})
+	}
+	return g.search(ctx, app, q)
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -27,14 +26,12 @@ type simulateCmd struct {
 	resultFlags
 	storeFlags
 	jobFlags
-	taskFlags
 	liveFlags
 }
 
 // Run implements the command.
 func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
-	err = s.checkJob(s.JSON)
-	switch {
+	switch err := s.check(s.JSON, append(s.Set, s.Config, s.Out, s.Points)...); {
 	case err != nil:
 		return err
 	case s.Job != "" && s.Live != "":
@@ -45,11 +42,6 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.Job != "" {
-		if err := checkJobWords(append(s.Set, s.Config, s.Out, s.Points)...); err != nil {
-			return err
-		}
-	}
 	head, err := headOf(ctx, app, sweep.Configs()...)
 	if err != nil {
 		return err
@@ -58,8 +50,17 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
+	points := q.Points()
 	if s.Tasks > 0 {
-		return s.share(ctx, app, q.Points())
+		return s.share(app, s.Points, func(store *run.Store) ([]string, error) {
+			var own []config.Point // every n-th
+			for i := s.Task % s.Tasks; i < len(points); i += s.Tasks {
+				own = append(own, points[i])
+			}
+			grid := run.Grid{Run: app.Run, Workers: 1, Again: func(int) {}}
+			_, notes, err := store.Do(ctx, grid, own)
+			return notes, err
+		})
 	}
 	simulate, workers, err := s.runner(app, len(q.Runs))
 	if err != nil {
@@ -70,7 +71,6 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
-	points := q.Points()
 	if s.Force && s.Points == "" && len(q.Axes) == 0 {
 		if err := folder.Store.Forget(points); err != nil {
 			return err
@@ -86,8 +86,17 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.Job != "" {
-		return s.writeJob(app, folder, points, len(missing))
+	switch {
+	case s.Job == "":
+	case len(missing) == 0:
+		_, err := fmt.Fprintf(app.Stdout, "All of %s are finished; the same command without --job "+
+			"collects them.\n", answers.Count(len(points), "run"))
+		return err
+	default:
+		of := fmt.Sprintf("%s of %d to make.", answers.Count(len(missing), "run"), len(points))
+		return s.write(app, folder, of, points, s.Set, &run.Job{Name: folder.Name(),
+			Args:  []string{"simulate", cmp.Or(s.Config, experiments.Default)},
+			Tasks: min(len(points), run.MostTasks)})
 	}
 	s.announce(app, sweep, head, folder, len(points), len(missing))
 	bar := newProgress(app.Stderr, "requests")
@@ -162,8 +171,7 @@ func (s *simulateCmd) question(sweep *config.Sweep) (*run.Question, error) {
 
 // open opens the result folder. Without --out it is the first of out/NAME, out/NAME-2, .. that is
 // new or has the same question, and that no other process has locked.
-func (s *simulateCmd) open(app *App, sweep *config.Sweep, q *run.Question) (folder *run.Folder,
-	err error) {
+func (s *simulateCmd) open(app *App, sweep *config.Sweep, q *run.Question) (*run.Folder, error) {
 	version, name := app.Version, sweep.Name+settingsName(s.Set)
 	if s.Config == "" && sweep.Variants[0].Config.Own { // only the settings determine the runs
 		name = strings.TrimPrefix(settingsName(s.Set), "-")
@@ -171,11 +179,7 @@ func (s *simulateCmd) open(app *App, sweep *config.Sweep, q *run.Question) (fold
 	if s.Live != "" { // a measurement of this machine, made with these flags
 		version, name = fmt.Sprintf("%s %+v", app.LiveVersion, s.liveFlags), name+"-live"
 	}
-	err = numbered(cmp.Or(s.Out, filepath.Join("out", name)), s.Out == "", func(out string) error {
-		folder, err = run.OpenFolder(out, version, q, s.Points, s.Force)
-		return err
-	}, run.ErrTaken, run.ErrLocked)
-	return folder, err
+	return s.resultFlags.open(name, version, q, s.Points, run.ErrTaken, run.ErrLocked)
 }
 
 // finishedOf reports how many runs finished, completely or partly.
@@ -208,12 +212,12 @@ func (s *simulateCmd) report(ctx context.Context, app *App, q *run.Question, fol
 		}
 		written = append(written, pictures...)
 	}
-	options := show.Options{Columns: terminalColumns(app.Stdout), Begun: true,
-		More: "sparseserve report " + inCell(out) + " --format text"}
+	options := show.Options{Columns: terminalColumns(app.Stdout), Begun: true, More: reportOf(out)}
 	if err := show.Text(app.Stdout, runs.Doc(), options); err != nil {
 		return err
 	}
-	printFiles(app.Stdout, out, written, folder.Store.Dir())
+	app.listFiles(out, written)
+	app.namePoints(out, folder)
 	if !drawn || ctx.Err() != nil {
 		fmt.Fprintf(app.Stdout, "Pictures: sparseserve report %s --format png\n", inCell(out))
 	}

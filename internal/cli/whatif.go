@@ -58,11 +58,12 @@ func (w *whatifCmd) Run(ctx context.Context, app *App) (err error) {
 	}
 	name := strings.TrimSuffix(filepath.Base(study.Config), filepath.Ext(study.Config))
 	flags := slices.Concat(w.Set, w.Vary, w.Threshold, []string{w.Heat, w.Metric, fmt.Sprint(w.Steps)})
-	asked, err := run.Ask("whatif", name+settingsName(w.Set), study.Config, flags, study.Paths())
+	name += settingsName(w.Set)
+	asked, err := run.Ask("whatif", name, study.Config, flags, study.Paths())
 	if err != nil {
 		return err
 	}
-	folder, err := openAnswer(app, asked, &w.resultFlags, &w.storeFlags)
+	folder, err := w.open(filepath.Join("whatif", name), app.Version, asked, w.Points, run.ErrTaken)
 	if err != nil {
 		return err
 	}
