@@ -29,12 +29,13 @@ import (
 
 // Sizes of a picture. A line chart with its legend is 6.4 x 4.2 inches, 1408 x 924 pixels, or wide
 // and low. A picture of several charts is at most as wide as a page, 2400 pixels; the charts are
-// arranged in rows.
+// arranged in tiles.
 const (
 	panelWidth  = 6.4 * vg.Inch
 	panelHeight = 4.2*vg.Inch - legendHeight
 	lowHeight   = 0.6 * panelHeight
 	lowWidth    = 1.7 * panelWidth
+	panelFrame  = 72 // points, of the title and the axis of other charts
 	pageWidth   = 2400 * vg.Inch / dotsPerInch
 	margin      = 8 // points, around everything
 	captionSize = 10.5
@@ -47,117 +48,87 @@ type sheet struct {
 	dots          int // per inch, for a PNG
 	legend        [][]entry
 	caption       []string // lines
-	content       func(draw.Canvas)
-}
-
-// block is a chart that can be stacked with others.
-type block interface {
-	size() (width, height vg.Length)
-	draw(c draw.Canvas)
+	rows, columns int
+	plots         []*plot.Plot
 }
 
 // isLines reports whether a chart is a line chart.
 func isLines(c *doc.Chart) bool { return c.Kind == doc.Lines || c.Kind == "" }
 
-// layout arranges charts under one legend and above the caption.
+// layout arranges charts in tiles of one size, under one legend and above the caption: line charts
+// in one or two columns, others in one.
 func layout(f *doc.Figure) *sheet {
-	var s *sheet
-	var legend []entry
-	var blocks []block
-	switch kind := f.Charts[0].Kind; {
-	case slices.ContainsFunc(f.Charts, isLines):
-		s, legend = tiled(f)
-	case kind == doc.HeatMap:
-		blocks, legend = heatsOf(f.Charts)
-		s = stacked(blocks)
-	default:
-		blocks, legend = rowsOf(f.Charts)
-		s = stacked(blocks)
+	looks, legend := looksOf(f)
+	full, shades := fullChange(f.Charts)
+	s := &sheet{dots: dotsPerInch, columns: 1}
+	tile, height, names := vg.Length(panelWidth), vg.Length(0), vg.Length(0)
+	switch {
+	case !slices.ContainsFunc(f.Charts, isLines):
+		s.dots, tile = tableDots, barsWidth
+	case f.Charts[0].Low:
+		tile = lowWidth
+	case len(f.Charts) > 1:
+		s.columns, tile = 2, pageWidth/2
 	}
-	s.legend = legendRows(legend, s.width)
+	tile -= 2 * margin
+	panels := make([]interface {
+		plot(width vg.Length) *plot.Plot
+	}, len(f.Charts))
+	for i, c := range f.Charts {
+		switch {
+		case c.Low:
+			panels[i], height = newPanel(c, looks), max(height, lowHeight)
+		case isLines(c):
+			panels[i], height = newPanel(c, looks), max(height, panelHeight)
+		case c.Kind == doc.HeatMap:
+			panels[i] = &heatPanel{c, full}
+			tile = max(heatLeft+heatColumn*vg.Length(len(c.Heat.ValuesA)), 0.6*barsWidth)
+			height = max(height, panelFrame+heatRow*vg.Length(len(c.Heat.ValuesB)))
+		default:
+			p := newBars(c)
+			for _, n := range p.names() {
+				names = max(names, min(sided(tickSize).Width(n.Label), nameMost))
+			}
+			panels[i], height = p, max(height, panelFrame+vg.Length(p.height))
+			legend = withParts(legend, p.all)
+		}
+	}
+	if s.dots == tableDots {
+		tile += names
+	}
+	for _, p := range panels {
+		plt := p.plot(tile)
+		fit(&plt.Title.TextStyle, tile, plt.Title.Text)
+		s.plots = append(s.plots, plt)
+	}
+	s.rows = (len(panels) + s.columns - 1) / s.columns
+	s.width = tile*vg.Length(s.columns) + 2*margin*vg.Length(s.columns-1)
+	s.height = height*vg.Length(s.rows) + 2*margin*vg.Length(s.rows-1)
+	s.legend = legendRows(append(legend, shades...), s.width)
 	s.caption = wrap(f.Caption, captionStyle(), s.width)
 	s.width += 2 * margin
-	s.height += 2*margin + legendOf(s.legend) + captionLine*vg.Length(len(s.caption))
+	s.height += 2*margin + legendOf(s.legend) + captionOf(s.caption)
 	return s
 }
 
-// paint draws legend, content and caption.
+// paint draws legend, charts and caption.
 func (s *sheet) paint(canvas draw.Canvas) {
 	canvas.SetColor(color.White)
 	canvas.Fill(canvas.Rectangle.Path())
 	c := draw.Crop(canvas, margin, -margin, margin, -margin)
 	drawLegend(c, s.legend)
 	drawCaption(c, s.caption)
-	s.content(draw.Crop(c, 0, 0, captionLine*vg.Length(len(s.caption)), -legendOf(s.legend)))
-}
-
-// stacked arranges blocks below each other.
-func stacked(blocks []block) *sheet {
-	s := &sheet{dots: tableDots}
-	for _, b := range blocks {
-		w, h := b.size()
-		s.width, s.height = max(s.width, w), s.height+h
+	tiles := draw.Tiles{Rows: s.rows, Cols: s.columns, PadX: 2 * margin, PadY: 2 * margin}
+	plots := make([][]*plot.Plot, s.rows)
+	for i := range plots {
+		plots[i] = make([]*plot.Plot, s.columns)
+		copy(plots[i], s.plots[i*s.columns:])
 	}
-	s.content = func(c draw.Canvas) {
-		top := c.Max.Y
-		for _, b := range blocks {
-			_, h := b.size()
-			b.draw(draw.Crop(c, 0, 0, top-h-c.Min.Y, top-c.Max.Y))
-			top -= h
-		}
+	at := plot.Align(plots, tiles,
+		draw.Crop(c, 0, 0, captionOf(s.caption), -legendOf(s.legend)))
+	for i, plt := range s.plots {
+		plt.Draw(at[i/s.columns][i%s.columns])
 	}
-	return s
-}
-
-// tiled arranges line charts, and bars between them, in one or two columns.
-func tiled(f *doc.Figure) (*sheet, []entry) {
-	s := &sheet{dots: dotsPerInch, width: panelWidth - 2*margin}
-	columns, height := 1, vg.Length(panelHeight)
-	switch {
-	case f.Charts[0].Low:
-		s.width, height = lowWidth-2*margin, lowHeight
-	case len(f.Charts) > 1:
-		s.width, columns = pageWidth-2*margin, 2
-	}
-	tile := (s.width+2*margin)/vg.Length(columns) - 2*margin
-	looks, legend := looksOf(f)
-	bars, more := rowsOf(slices.DeleteFunc(slices.Clone(f.Charts), isLines))
-	for _, b := range bars {
-		b.(*rowPanel).narrow(tile)
-		_, h := b.size()
-		height = max(height, h)
-	}
-	legend = append(legend, slices.DeleteFunc(more, func(e entry) bool {
-		return slices.ContainsFunc(legend, func(o entry) bool { return o.name == e.name })
-	})...)
-	rows := (len(f.Charts) + columns - 1) / columns
-	s.height = height * vg.Length(rows)
-	s.content = func(c draw.Canvas) {
-		tiles := draw.Tiles{Rows: rows, Cols: columns, PadX: 2 * margin, PadY: 2 * margin}
-		plots := make([][]*plot.Plot, rows)
-		for i := range rows * columns {
-			if i%columns == 0 {
-				plots[i/columns] = make([]*plot.Plot, columns)
-			}
-			if i < len(f.Charts) && isLines(f.Charts[i]) {
-				plt := newPlot(f.Charts[i], looks)
-				fit(&plt.Title.TextStyle, tile, f.Charts[i].Title)
-				plots[i/columns][i%columns] = plt
-			}
-		}
-		aligned, left := plot.Align(plots, tiles, c), bars
-		for i, one := range f.Charts {
-			at := aligned[i/columns][i%columns]
-			if isLines(one) {
-				plots[i/columns][i%columns].Draw(at)
-				continue
-			}
-			left[0].(*rowPanel).narrow(at.Max.X - at.Min.X)
-			left[0].draw(at)
-			left = left[1:]
-		}
-	}
-	return s, legend
 }
 
 // fit reduces a font until all lines fit the room.
@@ -172,6 +143,14 @@ func fit(style *text.Style, room vg.Length, lines ...string) {
 func captionStyle() text.Style {
 	return text.Style{Color: color.Gray{0x50}, Font: sans(captionSize), YAlign: text.YBottom,
 		Handler: plot.DefaultTextHandler}
+}
+
+// captionOf returns the height of a caption with the space above it; 0 without one.
+func captionOf(lines []string) vg.Length {
+	if len(lines) == 0 {
+		return 0
+	}
+	return captionLine*vg.Length(len(lines)) + margin
 }
 
 // drawCaption writes the caption's lines at the bottom.

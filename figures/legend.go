@@ -75,6 +75,33 @@ func looksOf(f *doc.Figure) (looks map[string]look, legend []entry) {
 	return looks, append(legend, note)
 }
 
+// withParts adds the parts that bars draw to a legend, except parts named like their bar.
+func withParts(legend []entry, bars []doc.Bar) []entry {
+	add := func(e entry) {
+		if !slices.ContainsFunc(legend, func(o entry) bool { return o.name == e.name }) {
+			legend = append(legend, e)
+		}
+	}
+	drawn := map[string]bool{}
+	for i := range bars {
+		for _, part := range bars[i].Parts {
+			drawn[part.Name] = drawn[part.Name] || part.Value != 0 && part.Name != bars[i].Name
+		}
+	}
+	for i := range bars {
+		b := &bars[i]
+		for _, part := range b.Parts {
+			if drawn[part.Name] {
+				add(entry{name: part.Name, look: look{color: colorOf(part.Color)}, kind: boxSample})
+			}
+		}
+		if b.Published != nil {
+			add(entry{doc.Published, ofPaper, true, markerSample})
+		}
+	}
+	return legend
+}
+
 func sampleOf(l *doc.Line) sample {
 	switch {
 	case l.Bare:
@@ -150,7 +177,7 @@ func drawRow(c *draw.Canvas, entries []entry, style text.Style, scale, y vg.Leng
 func (e entry) draw(c *draw.Canvas, x, y, size vg.Length) {
 	switch e.kind {
 	case boxSample:
-		drawBox(c, e.look.color, x, x+size, y-5, y+5)
+		drawBox(c, e.look.color, around(vg.Point{X: x + size/2, Y: y}, size/2, 5))
 	case lineSample, bareSample:
 		c.StrokeLine2(draw.LineStyle{Color: e.look.color, Width: e.look.width, Dashes: e.look.dashes}, x,
 			y, x+size, y)

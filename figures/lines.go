@@ -26,6 +26,15 @@ func sans(size vg.Length) font.Font {
 	return font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
 }
 
+// levelStyle is the line of a level.
+var levelStyle = draw.LineStyle{Color: color.Gray{0x60}, Width: 0.9, Dashes: []vg.Length{4, 3}}
+
+// sided is the style of text beside bars and in cells.
+func sided(size vg.Length) text.Style {
+	return text.Style{Color: color.Black, Font: sans(size), YAlign: text.YCenter,
+		Handler: plot.DefaultTextHandler}
+}
+
 // noteStyle is the text style of a note at a point.
 func noteStyle() text.Style {
 	return text.Style{Color: color.Black, Font: sans(noteSize), XAlign: text.XCenter,
@@ -39,17 +48,18 @@ type panel struct {
 	looks map[string]look
 }
 
-// newPlot sets up one line chart.
-func newPlot(c *doc.Chart, looks map[string]look) *plot.Plot {
+func newPanel(c *doc.Chart, looks map[string]look) *panel {
 	doc.Fit(c)
-	x := axis{c.XEnds[0], c.XEnds[1], c.LogX}
-	p := &panel{c, x, axis{c.YEnds[0], c.YEnds[1], c.LogY}, looks}
+	return &panel{c, axis{c.XEnds[0], c.XEnds[1], c.LogX}, axis{c.YEnds[0], c.YEnds[1], c.LogY}, looks}
+}
+
+// framed returns an empty plot with its title and the labels of its axes.
+func framed(title, x, y string) *plot.Plot {
 	plt := plot.New()
-	plt.Title.Text = c.Title
+	plt.Title.Text = title
 	plt.Title.TextStyle.Font = sans(labelSize)
 	plt.Title.Padding = 6
-	plt.X.Label.Text = c.X
-	plt.Y.Label.Text = c.Y
+	plt.X.Label.Text, plt.Y.Label.Text = x, y
 	for _, axis := range []*plot.Axis{&plt.X, &plt.Y} {
 		axis.Label.TextStyle.Font = sans(labelSize)
 		axis.Label.Padding = 5
@@ -59,9 +69,15 @@ func newPlot(c *doc.Chart, looks map[string]look) *plot.Plot {
 		axis.Tick.Length = 5
 		axis.Padding = 0
 	}
-	plt.X.Min, plt.X.Max = x.of(x.low), x.of(x.high)
+	return plt
+}
+
+// plot sets up the line chart.
+func (p *panel) plot(vg.Length) *plot.Plot {
+	plt := framed(p.Title, p.X, p.Y)
+	plt.X.Min, plt.X.Max = p.x.of(p.x.low), p.x.of(p.x.high)
 	plt.Y.Min, plt.Y.Max = p.y.of(p.y.low), p.y.of(p.y.high)
-	plt.X.Tick.Marker, plt.Y.Tick.Marker = x, p.y
+	plt.X.Tick.Marker, plt.Y.Tick.Marker = p.x, p.y
 	plt.Add(grid(), plotted(p.marks), plotted(p.lines), plotted(p.notes))
 	return plt
 }
@@ -89,14 +105,13 @@ func (p *panel) at(q *doc.Point, x, y func(float64) vg.Length) vg.Point {
 
 // marks draws the chart's dashed lines, and a solid line at y = 0 if y can be negative.
 func (p *panel) marks(c draw.Canvas, x, y func(float64) vg.Length) {
-	style := draw.LineStyle{Color: color.Gray{0x80}, Width: 0.9, Dashes: []vg.Length{4, 3}}
 	if p.y.low < 0 && !p.y.log {
 		zero := draw.LineStyle{Color: color.Gray{0x60}, Width: 1}
 		c.StrokeLine2(zero, c.Min.X, y(0), c.Max.X, y(0))
 	}
 	for _, v := range p.Levels {
 		at := y(p.y.of(v))
-		c.StrokeLine2(style, c.Min.X, at, c.Max.X, at)
+		c.StrokeLine2(levelStyle, c.Min.X, at, c.Max.X, at)
 	}
 }
 

@@ -1,0 +1,264 @@
+package figures
+
+import (
+	"cmp"
+	"image/color"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/stats"
+)
+
+// Sizes of bars in points.
+const (
+	barSize   = 15 // of a bar with the space around it
+	barGap    = 9  // between groups
+	barsWidth = 560
+	barNote   = 11  // text at the end of a bar
+	nameMost  = 420 // most width of names; longer ones use a smaller font
+)
+
+// barPanel is a chart of horizontal bars. y of the plot is in points.
+type barPanel struct {
+	*doc.Chart
+	all       []doc.Bar
+	y         []float64 // of the middle of each bar
+	height    float64
+	low, high float64 // of all bars, intervals and levels
+	most      float64 // upper limit of the quantity, as 100 for shares in %
+	cut       float64 // where longer bars end
+}
+
+// ofPaper is the look of a value of a paper.
+var ofPaper = look{color: color.Gray{0x50}, marker: diamond}
+
+// newBars returns the panel of a chart of bars or effects.
+func newBars(c *doc.Chart) *barPanel {
+	p := &barPanel{Chart: c, all: c.Bars, most: math.Inf(1), cut: math.Inf(1)}
+	if doc.Fit(c); len(c.YEnds) == 2 {
+		p.cut = c.YEnds[1]
+	}
+	if strings.HasSuffix(c.Y, "(%)") {
+		p.most = 100
+	}
+	for i := range c.Effects {
+		p.all = append(p.all, p.effect(&c.Effects[i]))
+	}
+	p.low, p.high = c.Base, slices.Max(append(c.Levels, c.Base))
+	for i := range p.all {
+		if i == 0 || p.all[i].Group == "" || p.all[i].Group != p.all[i-1].Group {
+			p.height += barGap
+		}
+		p.y = append(p.y, -p.height-barSize/2)
+		p.height += barSize
+		low, high := p.furthest(&p.all[i])
+		p.low, p.high = min(p.low, low), max(p.high, high)
+	}
+	return p
+}
+
+// effect returns the bar of an effect. Its interval ends at what is possible.
+func (p *barPanel) effect(e *doc.Effect) doc.Bar {
+	part := doc.Part{Name: "larger, or another value", Color: "#e69f00", Value: e.Value - p.Base}
+	if e.Below {
+		part.Name, part.Color = "smaller than configured", "#0072b2"
+	}
+	b := doc.Bar{Group: e.Knob, Note: e.Setting, Parts: []doc.Part{part}}
+	if p.Base != 0 {
+		b.Note += ", " + signed(e.Change)
+	}
+	if e.Low != nil && e.High != nil {
+		low, high := max(p.Base*(1+*e.Low/100), 0), min(p.Base*(1+*e.High/100), p.most)
+		b.Sample = doc.Sample{Low: &low, High: &high}
+	}
+	return b
+}
+
+// plot sets up the chart: names at the left, notes at the ends of bars.
+func (p *barPanel) plot(width vg.Length) *plot.Plot {
+	label := p.Y
+	if p.X != "" { // the quantity of the groups
+		label += ", by " + p.X
+	}
+	high := p.high + 0.04*(p.high-p.low)
+	switch {
+	case high > p.low:
+	case high == 0: // all values are 0
+		high = min(1, p.most)
+	default: // no setting has an effect
+		high = 1.1 * math.Abs(high)
+	}
+	names := p.names()
+	plt := framed(p.Title, label, "")
+	plt.X.Min, plt.X.Max, plt.Y.Min, plt.Y.Max = p.low, high, -p.height-barGap/2, -barGap/2
+	plt.X.Tick.Marker = plot.ConstantTicks(slices.DeleteFunc(linearTicks(p.low, high),
+		func(t plot.Tick) bool { return t.Value < 0 || t.Value > p.most }))
+	plt.Y.Tick.Marker = plot.ConstantTicks(names)
+	plt.Y.Tick.Label.Color = color.Black
+	for _, n := range names {
+		fit(&plt.Y.Tick.Label, min(nameMost, 0.5*width), n.Label)
+	}
+	plt.Y.Tick.Length, plt.Y.LineStyle.Width = 0, 0
+	lines := grid()
+	lines.Vertical, lines.Horizontal = lines.Horizontal, lines.Vertical
+	plt.Add(lines, &barsPlotter{p, width})
+	return plt
+}
+
+// names returns the names beside the bars. The group is before its first bar, or beside the middle
+// of bars without names.
+func (p *barPanel) names() (ticks []plot.Tick) {
+	for i := 0; i < len(p.all); {
+		group, end := p.all[i].Group, i+1
+		for end < len(p.all) && group != "" && p.all[end].Group == group {
+			end++
+		}
+		if p.all[i].Name == "" {
+			ticks = append(ticks, plot.Tick{Value: (p.y[i] + p.y[end-1]) / 2, Label: group})
+			i = end
+		}
+		for ; i < end; i++ {
+			ticks = append(ticks, plot.Tick{Value: p.y[i],
+				Label: strings.TrimSpace(group + "    " + p.all[i].Name)})
+			group = ""
+		}
+	}
+	return ticks
+}
+
+// intervalOf returns the runs and the interval that are shown for a bar.
+func intervalOf(b *doc.Bar) *doc.Sample {
+	if len(b.Parts) == 1 && b.Sample.Low == nil {
+		return &b.Parts[0].Sample
+	}
+	return &b.Sample
+}
+
+// furthest returns the range of everything drawn for a bar, without its note.
+func (p *barPanel) furthest(b *doc.Bar) (low, high float64) {
+	s := intervalOf(b)
+	all := append([]float64{p.Base + b.Value()}, s.Runs...)
+	if s.Shown() {
+		all = append(all, *s.Low, *s.High)
+	}
+	if b.Published != nil {
+		all = append(all, *b.Published)
+	}
+	return slices.Min(all), min(p.cut, slices.Max(all))
+}
+
+// noteOf returns the note at the end of a bar.
+func (p *barPanel) noteOf(b *doc.Bar) string {
+	note := cmp.Or(b.Note, stats.Digits(b.Value()))
+	if p.Base+b.Value() > p.cut {
+		note += " (cut)"
+	}
+	return note
+}
+
+// barsPlotter draws the bars of a panel, which is about so wide.
+type barsPlotter struct {
+	*barPanel
+	width vg.Length
+}
+
+// note returns the style of a bar's note, its distance from the bar's end, and its width. It is
+// right-aligned before a negative bar.
+func (p *barsPlotter) note(b *doc.Bar) (style text.Style, aside, width vg.Length) {
+	style = sided(barNote)
+	fit(&style, 0.3*p.width, p.noteOf(b))
+	if aside = 5; b.Published != nil {
+		aside += markerRadius
+	}
+	if b.Value() < 0 {
+		style.XAlign, aside = text.XRight, -aside
+	}
+	return style, aside, style.Width(p.noteOf(b))
+}
+
+// GlyphBoxes makes room for the notes.
+func (p *barsPlotter) GlyphBoxes(plt *plot.Plot) (boxes []plot.GlyphBox) {
+	for i := range p.all {
+		b := &p.all[i]
+		_, aside, width := p.note(b)
+		low, high := p.furthest(b)
+		x, from, to := high, vg.Length(0), aside+width
+		if aside < 0 {
+			x, from, to = low, aside-width, 0
+		}
+		boxes = append(boxes, plot.GlyphBox{X: plt.X.Norm(x), Y: plt.Y.Norm(p.y[i]),
+			Rectangle: vg.Rectangle{Min: vg.Point{X: from}, Max: vg.Point{X: to}}})
+	}
+	return boxes
+}
+
+// Plot implements plot.Plotter.
+func (p *barsPlotter) Plot(c draw.Canvas, plt *plot.Plot) {
+	x, y := plt.Transforms(&c)
+	for _, level := range p.Levels {
+		c.StrokeLine2(levelStyle, x(level), c.Min.Y, x(level), c.Max.Y)
+	}
+	for i := range p.all {
+		p.bar(&c, &p.all[i], x, y(p.y[i]))
+	}
+	c.StrokeLine2(draw.LineStyle{Color: color.Gray{0x40}, Width: 1}, x(p.Base), c.Min.Y, x(p.Base),
+		c.Max.Y)
+}
+
+// thinnest is the least length at which a part is drawn.
+const thinnest = 0.5 // points
+
+// bar draws a bar at a height, its interval, and its note beyond both.
+func (p *barsPlotter) bar(c *draw.Canvas, b *doc.Bar, x func(float64) vg.Length, middle vg.Length) {
+	sum := p.Base
+	for _, part := range b.Parts {
+		from, to := x(min(sum, p.cut)), x(min(sum+part.Value, p.cut))
+		sum += part.Value
+		if box := around(vg.Point{X: (from + to) / 2, Y: middle}, vg.Length(math.Abs(float64(to-from)))/2,
+			barSize/2-1.5); box.Size().X >= thinnest {
+			drawBox(c, colorOf(part.Color), box)
+		}
+	}
+	interval := intervalOf(b)
+	if interval.Shown() {
+		line, low, high := draw.LineStyle{Color: color.Gray{0x30}, Width: 0.9}, x(*interval.Low),
+			x(*interval.High)
+		c.StrokeLine2(line, low, middle, high, middle)
+		c.StrokeLine2(line, low, middle-2.5, low, middle+2.5)
+		c.StrokeLine2(line, high, middle-2.5, high, middle+2.5)
+	}
+	for _, v := range interval.Runs {
+		drawDot(c, color.White, vg.Point{X: x(v), Y: middle}, runRadius+1)
+		drawDot(c, color.Black, vg.Point{X: x(v), Y: middle}, runRadius)
+	}
+	if b.Published != nil {
+		drawMarker(c, ofPaper, vg.Point{X: x(*b.Published), Y: middle}, markerRadius, true)
+	}
+	style, aside, width := p.note(b)
+	low, high := p.furthest(b)
+	at := vg.Point{X: x(high) + aside, Y: middle}
+	box := around(at.Add(vg.Point{X: width / 2}), width/2, 6)
+	if aside < 0 {
+		at.X = x(low) + aside
+		box = around(at.Add(vg.Point{X: -width / 2}), width/2, 6)
+	}
+	c.SetColor(color.White) // lines end at the note
+	c.Fill(box.Path())
+	c.FillText(style, at, p.noteOf(b))
+}
+
+// drawBox draws a filled rectangle with a border.
+func drawBox(c *draw.Canvas, ink color.Color, box vg.Rectangle) {
+	c.SetColor(ink)
+	c.Fill(box.Path())
+	c.SetColor(color.Black)
+	c.SetLineStyle(draw.LineStyle{Color: color.Black, Width: 0.6})
+	c.Stroke(box.Path())
+}

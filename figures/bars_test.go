@@ -1,0 +1,74 @@
+package figures
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/recorder"
+
+	"github.com/sparseserve/sparseserve/internal/doc"
+)
+
+// The interval of a share ends at 0 and 100 %, that of another metric at 0 alone.
+func TestEffectsAreOfThePossible(t *testing.T) {
+	low, high := -150.0, 40.0
+	for label, want := range map[string]float64{"hits in HBM (%)": 100, "goodput (requests/s)": 126} {
+		bar := newBars(&doc.Chart{Kind: doc.Effects, Y: label, Base: 90,
+			Effects: []doc.Effect{{Value: 95, Low: &low, High: &high}}}).all[0]
+		if *bar.Low != 0 || math.Abs(*bar.High-want) > 1e-9 {
+			t.Errorf("%s: interval %g to %g, want 0 to %g or a little more", label, *bar.Low, *bar.High, want)
+		}
+	}
+}
+
+// An axis has its bars, intervals and levels, and reads where all is 0. Notes are within the
+// picture, and leave most of it to the bars.
+func TestBarsFitTheirAxis(t *testing.T) {
+	up := 7.0
+	for name, c := range map[string]struct {
+		chart doc.Chart
+		most  float64
+	}{
+		"zeros":    {doc.Chart{Kind: doc.Effects, Effects: []doc.Effect{{}}}, 1},
+		"a level":  {doc.Chart{Kind: doc.Bars, Levels: []float64{100}, Bars: barsOf(3, nil)}, 100},
+		"whiskers": {doc.Chart{Kind: doc.Bars, Bars: barsOf(3, &up)}, 7},
+		"one note": {doc.Chart{Kind: doc.Bars, Bars: []doc.Bar{{Note: strings.Repeat("long ", 400),
+			Parts: []doc.Part{{Value: 2}}}}}, 2},
+	} {
+		plt := newBars(&c.chart).plot(barsWidth)
+		if plt.X.Min != 0 || plt.X.Max < c.most || len(linearTicks(0, c.most)) == 0 {
+			t.Errorf("%s: the axis is from %g to %g, want 0 to %g or a little more", name, plt.X.Min, plt.X.Max, c.most)
+		}
+		data := plt.DataCanvas(draw.NewCanvas(new(recorder.Canvas), barsWidth, 200))
+		for _, box := range plt.GlyphBoxes(plt) {
+			if end := data.X(box.X) + box.Max.X; end > barsWidth+1 || data.Size().X < 0.4*barsWidth {
+				t.Errorf("%s: bars are %g points wide, and a note ends at %g", name, data.Size().X, end)
+			}
+		}
+	}
+}
+
+func barsOf(value float64, high *float64) []doc.Bar {
+	return []doc.Bar{{Name: "a", Parts: []doc.Part{{Name: "x", Value: value,
+		Sample: doc.Sample{Low: new(0.0), High: high}}}}}
+}
+
+// The legend has each part once, in its colour.
+func TestPartsOfBars(t *testing.T) {
+	p := newBars(&doc.Chart{Kind: doc.Bars, Bars: []doc.Bar{
+		{Name: "a", Parts: []doc.Part{{Name: "x", Color: "#0072b2", Value: 1},
+			{Name: "y", Color: "no colour", Value: 2}}},
+		{Name: "b", Parts: []doc.Part{{Name: "x", Color: "#0072b2", Value: 3}, {Name: "b", Value: 1}}}}})
+	legend := withParts(nil, p.all)
+	if len(legend) != 2 || legend[0].look.color != colorOf("#0072b2") ||
+		legend[1].look.color != colorOf("") {
+		t.Errorf("the legend is %+v", legend)
+	}
+	if _, high := p.furthest(&p.all[0]); high != 3 || p.noteOf(&p.all[0]) != "3.00" ||
+		len(p.names()) != 2 || p.y[0]-p.y[1] != vg.Length(barSize+barGap).Points() {
+		t.Errorf("the bars are %+v", p.all)
+	}
+}
