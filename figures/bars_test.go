@@ -19,7 +19,7 @@ func TestEffectsAreOfThePossible(t *testing.T) {
 		bar := newBars(&doc.Chart{Kind: doc.Effects, Y: label, Base: 90,
 			Effects: []doc.Effect{{Value: 95, Low: &low, High: &high}}}).all[0]
 		if *bar.Low != 0 || math.Abs(*bar.High-want) > 1e-9 {
-			t.Errorf("%s: interval %g to %g, want 0 to %g or a little more", label, *bar.Low, *bar.High, want)
+			t.Errorf("%s: interval %g to %g, want 0 to %g", label, *bar.Low, *bar.High, want)
 		}
 	}
 }
@@ -40,7 +40,8 @@ func TestBarsFitTheirAxis(t *testing.T) {
 	} {
 		plt := newBars(&c.chart).plot(barsWidth)
 		if plt.X.Min != 0 || plt.X.Max < c.most || len(linearTicks(0, c.most)) == 0 {
-			t.Errorf("%s: the axis is from %g to %g, want 0 to %g or a little more", name, plt.X.Min, plt.X.Max, c.most)
+			t.Errorf("%s: the axis is from %g to %g, want 0 to %g or more", name,
+				plt.X.Min, plt.X.Max, c.most)
 		}
 		data := plt.DataCanvas(draw.NewCanvas(new(recorder.Canvas), barsWidth, 200))
 		for _, box := range plt.GlyphBoxes(plt) {

@@ -11,7 +11,8 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// jobFlags make a cluster run the command's runs, or say which part of a job's work the command does.
+// jobFlags make a cluster run the command's runs, or say which part of a job's work the command
+// does.
 type jobFlags struct {
 	Job   string `placeholder:"CLUSTER" help:"Write a job for the missing runs in place of making them: slurm is an array job."`
 	Tasks int    `hidden:"" help:"Tasks of the job that this is a task of."`
@@ -69,8 +70,8 @@ func (f *jobFlags) write(app *App, folder *run.Folder, of string, points []confi
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(app.Stdout, "%s Submit: sbatch %s\nWhen the job has ended, collect: the same "+
-		"command without --job. It makes what is still missing.\n", of, file)
+	_, err = fmt.Fprintf(app.Stdout, "%s Submit: sbatch %s\nWhen the job has ended, collect: the "+
+		"same command without --job. It makes what is still missing.\n", of, file)
 	return err
 }
 

@@ -145,7 +145,8 @@ func (c *claimsCmd) shorterClaims(claims []papers.Claim) []papers.Claim {
 
 // changed measures claims on shorter runs: as they are, and with the tuned parameter of the models
 // swapped, or with each tuned parameter at half and at double its value.
-func (c *claimsCmd) changed(ctx context.Context, app *App, claims []papers.Claim) (*doc.Doc, error) {
+func (c *claimsCmd) changed(ctx context.Context, app *App, claims []papers.Claim) (*doc.Doc,
+	error) {
 	changes, tuned := []*papers.Change{nil}, papers.TunedParameters()
 	if c.Numbers == swapped {
 		changes, tuned = append(changes, papers.Swapped()), nil

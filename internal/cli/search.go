@@ -69,7 +69,8 @@ func (f *searchFlags) search(ctx context.Context, app *App, q *question) (err er
 	if err != nil {
 		return err
 	}
-	folder, err := f.open(filepath.Join(q.command, q.folder), app.Version, asked, f.Points, run.ErrTaken)
+	folder, err := f.open(filepath.Join(q.command, q.folder), app.Version, asked, f.Points,
+		run.ErrTaken)
 	if err != nil {
 		return err
 	}
