@@ -19,6 +19,7 @@ const module = "github.com/sparseserve/sparseserve/"
 // only what stands above it. Folders below an entry belong to it.
 var tiers = [][]string{
 	{"internal/files", "internal/nearest", "internal/stats", "internal/units", "internal/warn"},
+	{"internal/tomlfile"},
 	{"internal/doc"},
 	{"internal/show"},
 	{"sim/des"},

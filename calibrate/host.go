@@ -31,10 +31,9 @@ type hostBatch struct {
 //
 // Figures that the runs do not show stay.
 func FitHost(p *hw.Profile, runs []HostRun, from string) (*hw.Engine, error) {
-	bare, err := asRead(p)
-	if err != nil {
-		return nil, err
-	}
+	own := *p
+	bare := &own
+	bare.LayerOverhead = slices.Clone(p.LayerOverhead)
 	for i := range bare.LayerOverhead {
 		bare.LayerOverhead[i].Value = leastOverhead
 	}

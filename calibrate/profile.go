@@ -18,18 +18,6 @@ type Calibration struct {
 	models  []model
 }
 
-// asRead returns the profile as read from its file.
-func asRead(p *hw.Profile) (*hw.Profile, error) {
-	data, err := p.Encode()
-	if err != nil {
-		return nil, err
-	}
-	if p, err = hw.ParseProfile(p.Name+".toml", data); err != nil {
-		return nil, fmt.Errorf("the fits make no valid profile: %w", err)
-	}
-	return p, nil
-}
-
 // measuredShapes lists the shapes of the measured points.
 func measuredShapes(s *Samples) []hw.Shape {
 	var out []hw.Shape
@@ -82,8 +70,8 @@ func Fit(s *Samples) (*Calibration, error) {
 	for _, c := range costs {
 		models = append(models, c.fit(s, p, from)...)
 	}
-	if p, err = asRead(p); err != nil {
-		return nil, err
+	if err := p.Validate(); err != nil {
+		return nil, fmt.Errorf("the fits make no valid profile: %w", err)
 	}
 	p.Fits = nil
 	for i := range models {

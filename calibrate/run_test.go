@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -74,15 +75,7 @@ func TestRunWritesEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := c.Profile.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := again.Profile.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(a) != string(b) {
+	if !reflect.DeepEqual(again.Profile, c.Profile) {
 		t.Error("a refit of the samples gives another profile")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/nearest"
+	"github.com/sparseserve/sparseserve/internal/tomlfile"
 )
 
 //go:embed cards/*.toml
@@ -19,9 +20,9 @@ var cardFiles embed.FS
 // Card describes a GPU and its host, independent of the software on them: a file of cards/ or a
 // user's file.
 type Card struct {
-	Name    string      `toml:"name"`
+	Name    string      `toml:"name" want:"a name"`
 	Title   string      `toml:"title"`
-	Derived Derivation  `toml:"derived,omitempty"`
+	Derived Derivation  `toml:"derived,omitempty" values:"architecture generation generations"`
 	Kernels KernelFiles `toml:"kernels"`
 	GPU     GPU         `toml:"gpu"`
 	Link    Link        `toml:"link"`
@@ -93,14 +94,11 @@ func LoadCard(nameOrPath string) (*Card, error) {
 }
 
 func (c *Card) validate() error {
-	switch {
-	case c.Name == "":
-		return wrong("name", "want a name")
-	case c.Kernels.Own == "" || c.Kernels.FA2 == "":
-		return wrong("kernels", "want a table [kernels] with sparseserve and fa2 (and fa3 for engine "+
-			"vllm-0.15), each one of %s or a file in this folder", strings.Join(KernelNames(), ", "))
+	if c.Kernels.Own == "" || c.Kernels.FA2 == "" {
+		return tomlfile.Wrong("kernels", "want a table [kernels] with sparseserve and fa2 (and fa3 for "+
+			"engine vllm-0.15), each one of %s or a file in this folder", strings.Join(KernelNames(), ", "))
 	}
-	return cmp.Or(c.validateDerivation(), checkFigures(c), c.Link.validate())
+	return cmp.Or(check(c), c.Link.validate())
 }
 
 // validate checks that no copy is faster than the standard of its link.
@@ -115,8 +113,8 @@ func (l *Link) validate() error {
 		{"duplex_kernel", "twice nominal", l.DuplexKernel, 2},
 	} {
 		if most := f.directions * l.Nominal.SI(); f.of.Set() && f.of.SI() > most {
-			return wrong("link."+f.key, "no copy is faster than its link: got %v %s, %s is %.4g GB/s",
-				f.of.Value, f.of.Unit, f.what, most/1e9)
+			return tomlfile.Wrong("link."+f.key, "no copy is faster than its link: got %v %s, %s is %.4g "+
+				"GB/s", f.of.Value, f.of.Unit, f.what, most/1e9)
 		}
 	}
 	return nil
@@ -208,16 +206,16 @@ func (c *Card) CheckChanges(ch Changes) (key string, err error) {
 	if key, err := ch.Check(); err != nil {
 		return key, err
 	}
-	var at *keyError
+	var at *tomlfile.KeyError
 	if len(ch) == 0 || !errors.As(c.with(ch).Link.validate(), &at) {
 		return "", nil
 	}
-	key = strings.Replace(at.path, ".", "_", 1)
+	key = strings.Replace(at.Path, ".", "_", 1)
 	if _, own := ch[key]; !own {
 		key = "link_nominal"
 	}
 	return key, fmt.Errorf("%w; link_nominal follows link_h2d and "+
-		"link_d2h unless it is set", at.err)
+		"link_d2h unless it is set", at.Err)
 }
 
 // minChange and maxChange bound every figure of Changes.

@@ -38,7 +38,7 @@ func TestClock(t *testing.T) {
 	run := device()
 	plain, plainDecode := run(&chunk, 0), run(&decode, 0)
 	withClock(p)
-	if err := p.validate(); err != nil {
+	if err := p.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	run = device()

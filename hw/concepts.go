@@ -72,10 +72,7 @@ func Parts() []Part {
 // concept. Optional figures are removed. A required time becomes free and a required rate does not
 // bind; the card's peaks still hold.
 func (p *Profile) Without(name string) (*Profile, error) {
-	out, err := p.clone()
-	if err != nil {
-		return nil, err
-	}
+	out := clone(p)
 	found := false
 	for _, part := range parts {
 		if part.Name != name && part.Concept != name {
@@ -100,15 +97,6 @@ func partNames() (names []string) {
 		names = append(names, p.Name)
 	}
 	return names
-}
-
-// clone returns a deep copy.
-func (p *Profile) clone() (*Profile, error) {
-	text, err := p.Encode()
-	if err != nil {
-		return nil, err
-	}
-	return ParseProfile(p.Name+".toml", text)
 }
 
 // removeKey removes the figure, rows or table of a key from a struct. It returns false if there is

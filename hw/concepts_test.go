@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sparseserve/sparseserve/hw/lines"
+	"github.com/sparseserve/sparseserve/internal/tomlfile"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
@@ -188,7 +188,7 @@ func schemaKeys(v reflect.Type, path string) (keys []string) {
 	for i := range v.NumField() {
 		field := v.Field(i)
 		name, _, _ := strings.Cut(field.Tag.Get("toml"), ",")
-		at := lines.Join(path, name)
+		at := tomlfile.Join(path, name)
 		if field.Anonymous {
 			at = path
 		}
@@ -280,7 +280,7 @@ func countFigures(v reflect.Value, path string, keys map[string]int) {
 	case reflect.Struct:
 		for i := range v.NumField() {
 			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("toml"), ",")
-			at := lines.Join(path, name)
+			at := tomlfile.Join(path, name)
 			if v.Type().Field(i).Anonymous {
 				at = path
 			}

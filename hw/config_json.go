@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/tomlfile"
 )
 
 // hfConfig is the part of a Hugging Face config.json that gives a decoder's shape. GLM uses other
@@ -123,8 +124,8 @@ func parseConfigJSON(file string, data []byte) (Model, error) {
 		return Model{}, fmt.Errorf("%s: %w", file, err)
 	}
 	err = m.validate()
-	if at := new(keyError); errors.As(err, &at) {
-		at.path = cmp.Or(hfKeys[at.path], at.path)
+	if at := new(tomlfile.KeyError); errors.As(err, &at) {
+		at.Path = cmp.Or(hfKeys[at.Path], at.Path)
 		return Model{}, fmt.Errorf("%s: %w", file, at)
 	}
 	return m, nil

@@ -1,9 +1,6 @@
 package hw
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
@@ -22,14 +19,6 @@ var derivations = map[Derivation]string{
 		"(B200 from H200, L40S from A100), is up to 50 % in 16 bits and 500 % in FP8",
 	"architecture": "of another architecture: where it could be checked (MI300X from H200), decodes " +
 		"took 1.1 times as long as derived, prompts up to 2.7 times, experts up to 3 times",
-}
-
-func (c *Card) validateDerivation() error {
-	if _, known := derivations[c.Derived]; c.Derived != "" && !known {
-		return wrong("derived", "want one of %v, got %q",
-			slices.Sorted(maps.Keys(derivations)), c.Derived)
-	}
-	return nil
 }
 
 // Doubts returns a warning if the kernels of an engine were measured on another chip than the card

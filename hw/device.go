@@ -104,7 +104,7 @@ type Device struct {
 
 // NewDevice returns a device that models one card serving one model.
 func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) {
-	if err := gpu.validate(); err != nil {
+	if err := gpu.Validate(); err != nil {
 		return nil, fmt.Errorf("profile %s: %w", gpu.Name, err)
 	}
 	if err := model.validate(); err != nil {

@@ -3,6 +3,7 @@ package hw
 import (
 	"embed"
 
+	"github.com/sparseserve/sparseserve/internal/tomlfile"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -12,7 +13,7 @@ var driveFiles embed.FS
 
 // Drive is an SSD of the host. Its GPUs share it.
 type Drive struct {
-	Name  string `toml:"name"`
+	Name  string `toml:"name" want:"a name"`
 	Title string `toml:"title"`
 	Size  Figure `toml:"size" dim:"size"`
 	Read  Figure `toml:"read" dim:"rate"`
@@ -22,7 +23,7 @@ type Drive struct {
 	// Depth is the number of prefix reads in flight; 0: enough to reach Read and Reads. The
 	// performance at Depth is that of the largest entry of Depths, in ascending order, up to it.
 	Depth  int          `toml:"depth,omitempty"`
-	Depths []DriveDepth `toml:"depths,omitempty"`
+	Depths []DriveDepth `toml:"depths,omitempty" rising:"depth"`
 }
 
 // DriveDepth is the performance of a drive at one depth of waiting reads.
@@ -52,20 +53,10 @@ func LoadDrive(nameOrPath string) (*Drive, error) {
 func DriveNames() []string { return names(driveFiles, "drives") }
 
 func (d *Drive) validate() error {
-	if d.Name == "" {
-		return wrong("name", "want a name")
-	}
 	if d.Depth < 0 || d.Depth > 0 && (len(d.Depths) == 0 || d.Depth < d.Depths[0].Depth) {
-		return wrong("depth", "want 0, or a depth of [[depths]] and more, got %d", d.Depth)
+		return tomlfile.Wrong("depth", "want 0, or a depth of [[depths]] and more, got %d", d.Depth)
 	}
-	last := 0
-	for i := range d.Depths {
-		if n := d.Depths[i].Depth; n <= last {
-			return wrong("depths", "want depths that rise from 1, got %d after %d", n, last)
-		}
-		last = d.Depths[i].Depth
-	}
-	return checkFigures(d)
+	return check(d)
 }
 
 // PrefixOptions configures the transfer of cached prefixes between HBM, DRAM and SSD.

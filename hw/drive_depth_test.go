@@ -58,7 +58,7 @@ func TestDrivesByDepth(t *testing.T) {
 	}
 	for want, text := range map[string]string{
 		"depth: want 0": "depth = -1" + shallow,
-		"want depths that rise": shallow + strings.Replace(
+		"want numbers above 0 that rise": shallow + strings.Replace(
 			shallow[strings.LastIndex(shallow, "[["):], "8", "4", 1),
 		"depth: want 0, or a depth ": "depth = 2" + shallow[:strings.Index(shallow, "[[")],
 	} {

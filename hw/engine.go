@@ -3,12 +3,12 @@ package hw
 import (
 	"cmp"
 	"embed"
-	"fmt"
 	"math"
 	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/internal/tomlfile"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -18,12 +18,12 @@ var engineFiles embed.FS
 // Engine describes a serving engine: its host time, how it launches kernels, and its defaults. It
 // is a file of engines/.
 type Engine struct {
-	Name  string `toml:"name"`
+	Name  string `toml:"name" want:"a name"`
 	Title string `toml:"title"`
 	// From names the engine whose keys hold if this file does not set them; empty: the file sets all.
 	From string `toml:"from,omitempty"`
 	// Kernels is the kernel library: a key of a card's [kernels].
-	Kernels string `toml:"kernels"`
+	Kernels string `toml:"kernels" want:"the library that computes: sparseserve, fa2 or fa3"`
 	// Program is the server that plans write a command for: vllm or sglang; empty: none.
 	Program  string         `toml:"program,omitempty"`
 	Defaults EngineDefaults `toml:"defaults"`
@@ -44,7 +44,7 @@ type EngineCosts struct {
 	LoadsInTurn bool `toml:"loads_in_turn,omitempty"`
 	// LinearGrid rounds the rows of linears up to a multiple of this number of tokens, if there are
 	// more tokens; 0 or 1: no rounding.
-	LinearGrid    int           `toml:"linear_grid,omitempty"`
+	LinearGrid    int           `toml:"linear_grid,omitempty" range:">= 0, <= 4096"`
 	Host          Host          `toml:"host"`
 	FrontEnd      FrontEnd      `toml:"front_end,omitempty"`
 	Graphs        Graphs        `toml:"graphs,omitempty"`
@@ -63,7 +63,7 @@ type FrontEnd struct {
 // Graphs are the engine's CUDA graphs. A batch of at most the largest size is padded to the next
 // size; larger batches run kernel by kernel.
 type Graphs struct {
-	Tokens []int `toml:"tokens,omitempty"` // captured sizes, rising
+	Tokens []int `toml:"tokens,omitempty" rising:"."` // captured sizes
 	// Limits are the largest sizes by card; the first matching limit holds.
 	Limits []GraphLimit `toml:"limit,omitempty"`
 	// Decodes captures batches without prefills only.
@@ -89,11 +89,11 @@ const fewGPUs = 4
 // and at least Least on cards with more than 60 GiB.
 type Static struct {
 	On     bool    `toml:"on,omitempty"`
-	Base   float64 `toml:"base_mib,omitempty"`
-	Token  float64 `toml:"token_mib,omitempty"`
-	Row    float64 `toml:"row_mib,omitempty"`
-	GPU    float64 `toml:"gpu_mib,omitempty"`
-	Least  float64 `toml:"least_mib,omitempty"`
+	Base   float64 `toml:"base_mib,omitempty" range:">= 0"`
+	Token  float64 `toml:"token_mib,omitempty" range:">= 0"`
+	Row    float64 `toml:"row_mib,omitempty" range:">= 0"`
+	GPU    float64 `toml:"gpu_mib,omitempty" range:">= 0"`
+	Least  float64 `toml:"least_mib,omitempty" range:">= 0"`
 	Source string  `toml:"source,omitempty"`
 }
 
@@ -138,13 +138,14 @@ type EngineDefaults struct {
 
 // BatchRule is an engine's default batch limits on some cards, for one use.
 type BatchRule struct {
-	Use string `toml:"use,omitempty"` // server | offline, as system.use; empty: either
+	// Use is as system.use; empty: either.
+	Use string `toml:"use,omitempty" values:"server offline"`
 	// MinHBMGiB is the minimum HBM of a matching card, in GiB; 0: any.
 	MinHBMGiB float64 `toml:"min_hbm_gib,omitempty"`
 	// Not excludes cards whose name contains it.
 	Not         string `toml:"not,omitempty"`
-	MaxTokens   int    `toml:"max_tokens"` // tokens in a step
-	MaxRequests int    `toml:"max_requests"`
+	MaxTokens   int    `toml:"max_tokens" range:">= 1"` // tokens in a step
+	MaxRequests int    `toml:"max_requests" range:">= 1"`
 }
 
 func (r *BatchRule) fits(c *Card, use string) bool {
@@ -170,23 +171,24 @@ func EngineNames() []string { return names(engineFiles, "engines") }
 
 // LoadEngine returns a built-in engine by name, or reads an engine file.
 func LoadEngine(nameOrPath string) (*Engine, error) {
-	file, data, err := readIn("engine", engineFiles, "engines", nameOrPath, "")
+	file, text, err := readIn("engine", engineFiles, "engines", nameOrPath, "")
 	if err != nil {
 		return nil, err
 	}
-	e := new(Engine)
-	if err := decodeTOML(file, data, e); err != nil {
+	e, err := decode[Engine](file, text)
+	if err != nil {
 		return nil, err
 	}
 	if e.From != "" {
 		base, err := LoadEngine(e.From)
 		switch {
 		case err != nil:
-			return nil, placed(file, data, &keyError{"from", err})
+			return nil, tomlfile.Place(file, text, tomlfile.Wrong("from", "%w", err))
 		case base.From != "":
-			return nil, placed(file, data, wrong("from", "want an engine that sets all keys itself"))
+			return nil, tomlfile.Place(file, text,
+				tomlfile.Wrong("from", "want an engine that sets all keys itself"))
 		}
-		if err := decodeText(file, data, base); err != nil {
+		if err := tomlfile.Decode(file, text, base); err != nil {
 			return nil, err
 		}
 		e = base
@@ -195,48 +197,15 @@ func LoadEngine(nameOrPath string) (*Engine, error) {
 	d.PrefixCache.Mode = cmp.Or(d.PrefixCache.Mode, "off")
 	d.PrefixCache.Overlap = cmp.Or(d.PrefixCache.Overlap, "layers")
 	d.Prefill.OverLength = cmp.Or(d.Prefill.OverLength, "truncate")
-	return e, placed(file, data, e.validate())
+	return e, tomlfile.Place(file, text, e.validate())
 }
 
-func (e *Engine) validate() error {
-	switch {
-	case e.Name == "":
-		return wrong("name", "want a name")
-	case e.Kernels == "":
-		return wrong("kernels", "want the library that computes: sparseserve, fa2 or fa3")
-	}
-	for i := range e.Batch {
-		if r := &e.Batch[i]; r.Use != "" && !slices.Contains(Uses(), r.Use) ||
-			r.MaxTokens < 1 || r.MaxRequests < 1 {
-			return wrong(fmt.Sprintf("batch[%d]", i), "want use = %s, and max_tokens and max_requests "+
-				"above 0", strings.Join(Uses(), " or "))
-		}
-	}
-	return cmp.Or(checkFigures(e), e.EngineCosts.validate())
-}
+func (e *Engine) validate() error { return cmp.Or(check(e), e.EngineCosts.validate()) }
 
 // Uses lists the ways to start an engine: vLLM's UsageContext OPENAI_API_SERVER and LLM_CLASS.
 func Uses() []string { return []string{"server", "offline"} }
 
-func (e *EngineCosts) validate() error {
-	s := &e.Static
-	if least := min(s.Base, s.Token, s.Row, s.GPU, s.Least); !(least >= 0) {
-		return wrong("static", "want sizes of 0 MiB or more, got %g", least)
-	}
-	last := 0
-	for _, n := range e.Graphs.Tokens {
-		if n <= last {
-			return wrong("graphs.tokens", "want sizes that rise, got %d", n)
-		}
-		last = n
-	}
-	if e.LinearGrid < 0 || e.LinearGrid > mostLinearGrid {
-		return wrong("linear_grid", "want 0 to %d tokens, got %d", mostLinearGrid, e.LinearGrid)
-	}
-	return checkOverhead(e.LayerOverhead)
-}
-
-const mostLinearGrid = 4096
+func (e *EngineCosts) validate() error { return checkOverhead(e.LayerOverhead) }
 
 // linearRows returns the rows of linears for the given tokens.
 func (e *EngineCosts) linearRows(tokens int) int {

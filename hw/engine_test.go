@@ -88,7 +88,7 @@ func TestEngineFromAnother(t *testing.T) {
 		"from = \"vllm-0.16\"": "unknown engine \"vllm-0.16\"",
 		"from = \"vllm-0.19\"": "own.toml:2: from: want an engine that sets all keys itself",
 		"from = \"vllm-0.5\"\n[[batch]]\nuse = \"shop\"\nmax_tokens = 1\nmax_requests = 1": "own." +
-			"toml:3: batch[0]: want use = server or offline",
+			"toml:4: batch[0].use: want one of server, offline",
 	} {
 		if err := os.WriteFile(path, []byte("name = \"own\"\n"+text+"\n"), 0o600); err != nil {
 			t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"sort"
+
+	"github.com/sparseserve/sparseserve/internal/tomlfile"
 )
 
 // Grid is the measured time of one kernel over its sizes. It is used if neither launch + bytes/rate
@@ -17,14 +19,14 @@ type Grid struct {
 	Type   string    `toml:"type"`
 	Axes   []Axis    `toml:"axes"`
 	Times  []float64 `toml:"us"` // microseconds; the last axis changes first
-	From   string    `toml:"from"`
-	Source string    `toml:"source"`
+	From   string    `toml:"from" values:"published measured derived imported"`
+	Source string    `toml:"source" want:"a source"`
 }
 
 // Axis is one size of a kernel and its measured values in ascending order.
 type Axis struct {
 	Size string    `toml:"size"`
-	At   []float64 `toml:"at"`
+	At   []float64 `toml:"at" rising:"."`
 }
 
 // Sizes are the sizes of one time of a grid, in the order of its axes; unused ones are 0.
@@ -139,7 +141,7 @@ func (k *KernelCosts) checkGrids() error {
 	for i := range k.Grids {
 		g := &k.Grids[i]
 		if name := g.Kernel + " of " + g.Type; seen[name] {
-			return wrong(fmt.Sprintf("grids[%d].type", i), "there is a grid of %s already", name)
+			return tomlfile.Wrong(fmt.Sprintf("grids[%d].type", i), "there is a grid of %s already", name)
 		} else {
 			seen[name] = true
 		}
@@ -154,34 +156,27 @@ func (g *Grid) check(path string) error {
 	sizes := gridSizes[g.Kernel]
 	switch {
 	case sizes == nil:
-		return wrong(path+".kernel", "want one of %v, got %q",
+		return tomlfile.Wrong(path+".kernel", "want one of %v, got %q",
 			slices.Sorted(maps.Keys(gridSizes)), g.Kernel)
 	case len(g.Axes) != len(sizes):
-		return wrong(path+".axes", "want %d axes, %v, got %d", len(sizes), sizes, len(g.Axes))
-	case g.Source == "":
-		return wrong(path+".source", "want a source")
-	case !slices.Contains([]string{Published, Measured, Derived, Imported}, g.From):
-		return wrong(path+".from", "want published, measured, derived or imported, got %q", g.From)
+		return tomlfile.Wrong(path+".axes", "want %d axes, %v, got %d", len(sizes), sizes, len(g.Axes))
 	}
 	for i, a := range g.Axes {
 		at := fmt.Sprintf("%s.axes[%d]", path, i)
 		if a.Size != sizes[i] {
-			return wrong(at+".size", "want %q, got %q", sizes[i], a.Size)
+			return tomlfile.Wrong(at+".size", "want %q, got %q", sizes[i], a.Size)
 		}
-		for j, v := range a.At {
-			if !(v > 0) || v > 1e12 || j > 0 && v <= a.At[j-1] {
-				return wrong(at+".at", "want numbers above 0 that rise, got %v", v)
-			}
+		if v := a.At[len(a.At)-1]; v > 1e12 {
+			return tomlfile.Wrong(at+".at", "want numbers up to 1e12, got %v", v)
 		}
 	}
-	points := g.points()
-	if points < 1 || len(g.Times) != points {
-		return wrong(path+".us", "want %d times, one for each point of the axes, got %d", points,
+	if points := g.points(); len(g.Times) != points {
+		return tomlfile.Wrong(path+".us", "want %d times, one for each point of the axes, got %d", points,
 			len(g.Times))
 	}
 	for _, t := range g.Times {
 		if !(t >= leastGridTime && t <= 1e10) {
-			return wrong(path+".us", "want microseconds from 0.001 to 1e10, got %v", t)
+			return tomlfile.Wrong(path+".us", "want microseconds from 0.001 to 1e10, got %v", t)
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package hw
 import (
 	"fmt"
 
+	"github.com/sparseserve/sparseserve/internal/tomlfile"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -12,9 +13,9 @@ import (
 // isolated probes. Small kernels that no probe measures, such as the write of K and V and the copy
 // of the layer's lists, are included. There is one figure per kind of layer.
 type OverheadRow struct {
-	Attention string `toml:"attention"` // dense | sparse | psa
+	Attention string `toml:"attention" values:"dense sparse psa"`
 	// gpu: overhead of layers whose lists the GPU looks up, lookup included
-	Lookup string `toml:"lookup,omitempty"`
+	Lookup string `toml:"lookup,omitempty" values:"gpu"`
 	// additional overhead of a layer that also prefills a chunk
 	Chunk  bool `toml:"chunk,omitempty"`
 	Figure `dim:"time" on:"gpu"`
@@ -101,20 +102,15 @@ func checkOverhead(rows []OverheadRow) error {
 		path := fmt.Sprintf("layer_overhead[%d]", i)
 		selects := r.Attention == OverheadSparse || r.Attention == OverheadPSA
 		switch {
-		case r.Attention != OverheadDense && !selects:
-			return wrong(path+".attention", "want %s, %s or %s, got %q",
-				OverheadDense, OverheadSparse, OverheadPSA, r.Attention)
-		case r.Lookup != "" && r.Lookup != OverheadGPULookup:
-			return wrong(path+".lookup", "want %s, or nothing, got %q", OverheadGPULookup, r.Lookup)
 		case r.Lookup != "" && !selects:
-			return wrong(path+".lookup", "means nothing for %s", r.Attention)
+			return tomlfile.Wrong(path+".lookup", "means nothing for %s", r.Attention)
 		case r.Chunk && (r.Lookup != "" || r.Attention == OverheadPSA):
-			return wrong(path+".chunk", "want a row of %s or %s attention without lookup, got %q with "+
-				"lookup %q", OverheadDense, OverheadSparse, r.Attention, r.Lookup)
+			return tomlfile.Wrong(path+".chunk", "want a row of %s or %s attention without lookup, got %q "+
+				"with lookup %q", OverheadDense, OverheadSparse, r.Attention, r.Lookup)
 		}
 		for _, before := range rows[:i] {
 			if before.Attention == r.Attention && before.Lookup == r.Lookup && before.Chunk == r.Chunk {
-				return wrong(path+".attention",
+				return tomlfile.Wrong(path+".attention",
 					"want one row a kind of layer, got a second one of %q with lookup %q, chunk %t",
 					r.Attention, r.Lookup, r.Chunk)
 			}

@@ -96,11 +96,7 @@ func TestLayerOverheadIsChecked(t *testing.T) {
 	} {
 		p := mustProfile(t, "h200")
 		p.LayerOverhead = rows
-		data, err := p.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err = ParseProfile("a.toml", data); err == nil || !strings.Contains(err.Error(), want) {
+		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %s", rows, err, want)
 		}
 	}

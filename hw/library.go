@@ -1,7 +1,7 @@
 package hw
 
 import (
-	"embed"
+	_ "embed"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -58,7 +58,7 @@ var Catalogue = sync.OnceValue(func() (models []Model) {
 				text += key + " = " + value + "\n"
 			}
 		}
-		m, err := parseModel("catalogue.csv, "+row[0], []byte(text))
+		m, err := parseModel("catalogue.csv, "+row[0], text)
 		if err != nil {
 			panic("hw: " + err.Error()) // a test reads the catalogue
 		}
@@ -111,7 +111,7 @@ func LoadModel(nameOrPath string) (Model, error) {
 		m.TopP, err = generationTopP(filepath.Dir(path))
 		return m, err
 	}
-	return parseModel(path, data)
+	return parseModel(path, string(data))
 }
 
 // generationTopP returns top_p of the generation_config.json in a checkpoint's folder, or 0.
@@ -137,32 +137,12 @@ func generationTopP(dir string) (float64, error) {
 }
 
 // parseModel decodes one model description.
-func parseModel(file string, data []byte) (Model, error) {
-	m, err := parse[Model](file, data)
+func parseModel(file, text string) (Model, error) {
+	m, err := parse[Model](file, text)
 	if err != nil {
 		return Model{}, err
 	}
 	return *m, nil
-}
-
-// names returns the names of a folder's embedded *.toml files, without the suffix.
-func names(files embed.FS, folder string) []string {
-	entries, err := files.ReadDir(folder)
-	if err != nil {
-		panic("hw: embedded folder " + folder + " is missing: " + err.Error())
-	}
-	out := make([]string, 0, len(entries))
-	for _, e := range entries {
-		out = append(out, strings.TrimSuffix(e.Name(), ".toml"))
-	}
-	return out
-}
-
-// LooksLikePath reports whether a text is meant as a path of a model, card or engine, not as a
-// name.
-func LooksLikePath(s string) bool {
-	return strings.ContainsRune(s, os.PathSeparator) || strings.HasSuffix(s, ".json") ||
-		strings.HasSuffix(s, ".toml")
 }
 
 // hubName is OWNER/MODEL.

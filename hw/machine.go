@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-
-	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // Load combines a card with changes, its kernels for an engine, and that engine. gpu and engine are
@@ -48,17 +46,10 @@ func Load(gpu, engine string, changes Changes) (*Profile, error) {
 		Interconnect: c.Interconnect,
 		KernelCosts:  k.KernelCosts.on(measured, c), EngineCosts: e.EngineCosts.onHost(c.CPU.Speed),
 	}
-	if err := p.validate(); err != nil {
+	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("gpu %s under engine %s: %w", c.Name, e.Name, err)
 	}
 	return p, nil
-}
-
-func inFolder(name, dir string) string {
-	if dir != "" && LooksLikePath(name) && !filepath.IsAbs(name) {
-		return filepath.Join(dir, name)
-	}
-	return name
 }
 
 // of returns the file of a library's kernels.
@@ -111,9 +102,7 @@ func (p *Profile) Write(path, engine string) error {
 	if err := c.validate(); err != nil {
 		return fmt.Errorf("refusing to write an invalid card: %w", err)
 	}
-	if data, err := p.Encode(); err != nil {
-		return err
-	} else if _, err := ParseProfile(path, data); err != nil {
+	if err := p.Validate(); err != nil {
 		return fmt.Errorf("refusing to write an invalid machine: %w", err)
 	}
 	return writeAll(map[string]any{to.Kernels: k, to.Engine: e, to.Card: c})
@@ -145,18 +134,4 @@ func (p *Profile) WriteBuiltIn(dir, card, kernels string) error {
 	k.Provenance, k.KernelCosts = p.Provenance, p.KernelCosts
 	files[filepath.Join(dir, "kernels", kernels+".toml")] = k
 	return writeAll(files)
-}
-
-// writeAll writes values as TOML files, each atomically.
-func writeAll(values map[string]any) error {
-	for file, v := range values {
-		text, err := encodeTOML(v)
-		if err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-		if err := files.Write(file, text); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -1,40 +1,40 @@
 package hw
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/internal/tomlfile"
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // Model is the shape of one decoder-only transformer with gated FFN. Keys of absent features are 0:
 // latent KV, indexer, experts, window, prediction beyond the next token.
 type Model struct {
-	Name       string `toml:"name"`
-	Layers     int    `toml:"layers"`
-	Hidden     int    `toml:"hidden"`
-	QHeads     int    `toml:"q_heads"`
-	KVHeads    int    `toml:"kv_heads"`
-	HeadDim    int    `toml:"head_dim"`
-	FFN        int    `toml:"ffn"`
-	Vocab      int    `toml:"vocab"`
-	MaxContext int    `toml:"max_context"` // tokens
+	Name       string `toml:"name" want:"a name"`
+	Layers     int    `toml:"layers" range:">= 1, <= 4096"`
+	Hidden     int    `toml:"hidden" range:">= 1, <= 262144"`
+	QHeads     int    `toml:"q_heads" range:">= 1, <= 16384"`
+	KVHeads    int    `toml:"kv_heads" range:">= 1, <= 16384"`
+	HeadDim    int    `toml:"head_dim" range:">= 1, <= 16384"`
+	FFN        int    `toml:"ffn" range:">= 1, <= 4194304"`
+	Vocab      int    `toml:"vocab" range:">= 1, <= 16777216"`
+	MaxContext int    `toml:"max_context" range:">= 1, <= 1073741824"` // tokens
 	// Tokenizer is the tokenizer family of the traces' counts: llama2 or llama3; empty: unknown.
-	Tokenizer string `toml:"tokenizer,omitempty"`
+	Tokenizer string `toml:"tokenizer,omitempty" values:"llama2 llama3"`
 	// TiedEmbeddings is set if the LM head shares the embedding's weights.
 	TiedEmbeddings bool `toml:"tied_embeddings"`
 	QKVBias        bool `toml:"qkv_bias"`
 	// WeightBytesEach and KVBytesEach are bytes per weight, with its part of the scales, and per KV
 	// element. If linears have fewer than two, norms, routers, embeddings and activations still have
 	// two.
-	WeightBytesEach float64 `toml:"weight_bytes_each"`
-	KVBytesEach     int     `toml:"kv_bytes_each"`
+	WeightBytesEach float64 `toml:"weight_bytes_each" range:"> 0, <= 8"`
+	KVBytesEach     int     `toml:"kv_bytes_each" range:">= 1, <= 8"`
 	// WeightType is the type of narrow weights: int8, nvfp4, mxfp4, or, with arithmetic in 16 bits,
 	// int8_wo and int4_wo; empty: FP8 at one byte, MXFP4 at 0.53125.
-	WeightType string `toml:"weight_type,omitempty" json:",omitempty"`
+	WeightType string `toml:"weight_type,omitempty" json:",omitempty" values:"int4_wo int8 int8_wo mxfp4 nvfp4"`
 	// WeightBlock is the number of FP8 weights in a row that share a scale (weight_block_size of
 	// quantization_config); 0: one scale per matrix. The two have different kernels.
 	WeightBlock int    `toml:"weight_block,omitempty" json:"-"`
@@ -50,7 +50,7 @@ type Model struct {
 	Mixture
 	Window
 	// MTPLayers is the number of layers that predict tokens beyond the next one, for speculation.
-	MTPLayers int `toml:"mtp_layers,omitempty" json:",omitempty"`
+	MTPLayers int `toml:"mtp_layers" json:",omitempty" range:">= 0, <= layers"`
 
 	// Drafts is set if the MTP layers are loaded and keep KV.
 	Drafts bool `toml:"-" json:"-"`
@@ -100,9 +100,6 @@ func (m *Model) LayerQKV() int64 {
 	return int64(m.Hidden) *
 		int64((m.QHeads+2*m.KVHeads)*m.HeadDim)
 }
-
-// weightTypes are the values of Model.WeightType.
-var weightTypes = []string{"int4_wo", "int8", "int8_wo", "mxfp4", "nvfp4"}
 
 // mostLayers bounds a model's layers.
 const mostLayers = 1 << 12
@@ -209,47 +206,35 @@ func (m *Model) Counter() string {
 
 // validate returns an error for the first invalid field.
 func (m *Model) validate() error {
-	return cmp.Or(m.validateLatent(), m.validateSizes(), m.validateIndexer(), m.validateMixture(),
-		m.validateWindow())
-}
-
-func (m *Model) validateSizes() error {
-	for _, f := range []struct {
-		key   string
-		value int
-		most  int
-	}{
-		{"layers", m.Layers, mostLayers},
-		{"hidden", m.Hidden, 1 << 18},
-		{"q_heads", m.QHeads, 1 << 14},
-		{"kv_heads", m.KVHeads, 1 << 14},
-		{"head_dim", m.HeadDim, 1 << 14},
-		{"ffn", m.FFN, 1 << 22},
-		{"vocab", m.Vocab, 1 << 24},
-		{"max_context", m.MaxContext, 1 << 30},
-		{"kv_bytes_each", m.KVBytesEach, 8},
-	} {
-		if f.value < 1 || f.value > f.most {
-			return wrong(f.key, "want 1 to %d, got %d", f.most, f.value)
-		}
+	if err := tomlfile.Check(m); err != nil {
+		return err
 	}
-	if b := m.WeightBytesEach; !(b > 0 && b <= 8) {
-		return wrong("weight_bytes_each", "want more than 0, up to 8, got %g", b)
-	}
-	if m.WeightType != "" && !slices.Contains(weightTypes, m.WeightType) {
-		return wrong("weight_type", "want one of %v, got %q", weightTypes, m.WeightType)
-	}
-	if m.MTPLayers < 0 || m.MTPLayers > m.Layers {
-		return wrong("mtp_layers", "want 0 to %d, got %d", m.Layers, m.MTPLayers)
-	}
-	if m.QHeads%m.KVHeads != 0 {
+	latent, wrong := m.IsLatent(), tomlfile.Wrong
+	switch p := m.WindowPattern; {
+	case m.QHeads%m.KVHeads != 0:
 		return wrong("kv_heads", "want a divisor of q_heads = %d, got %d", m.QHeads, m.KVHeads)
-	}
-	if !slices.Contains([]string{"", "llama2", "llama3"}, m.Tokenizer) {
-		return wrong("tokenizer", "want llama2 or llama3, got %q", m.Tokenizer)
-	}
-	if m.Name == "" {
-		return wrong("name", "want a name")
+	case latent && m.KVHeads != 1:
+		return wrong("kv_heads", "want 1 with kv_lora_rank, as all heads share a latent, got %d",
+			m.KVHeads)
+	case latent && m.HeadDim != m.NopeDim+m.RopeDim:
+		return wrong("head_dim", "want qk_nope_dim + qk_rope_dim = %d, got %d", m.NopeDim+m.RopeDim,
+			m.HeadDim)
+	case latent && m.KVBytesEach == 1 && m.KVRank%scaled != 0:
+		return wrong("kv_lora_rank", "want a multiple of %d in FP8 (kv_bytes_each = 1), got %d", scaled,
+			m.KVRank)
+	case latent && m.QKVBias:
+		return wrong("qkv_bias", "want false with kv_lora_rank, got true")
+	case latent && m.IsWindowed():
+		return wrong("window", "want 0 with kv_lora_rank, got %d", m.WindowTokens)
+	case m.IsIndexed() && (!latent || m.QRank == 0):
+		return wrong("index_top_k", "want kv_lora_rank and q_lora_rank with an indexer")
+	case m.IndexEvery > 1 && m.IndexFirst == 0:
+		return wrong("index_first", "want 1 or more with index_every = %d, as the first layer has none "+
+			"before it", m.IndexEvery)
+	case m.IsWindowed() && (strings.Trim(p, "wf") != "" || !strings.Contains(p, "w") ||
+		len(p) > m.Layers):
+		return wrong("window_pattern", "want a letter w (window) or f (whole context) a layer, %d at "+
+			"most, with a w, such as \"wf\", got %q", m.Layers, p)
 	}
 	return nil
 }

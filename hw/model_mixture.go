@@ -1,19 +1,22 @@
 package hw
 
-import "math"
+import (
+	"math"
+)
 
 // Mixture is a mixture of experts: a router sends each token to some of a layer's FFNs.
 type Mixture struct {
 	// Experts is the number of routed experts; 0: one FFN per layer.
-	Experts         int `toml:"experts,omitempty" json:",omitempty"`
-	ExpertsPerToken int `toml:"experts_per_token,omitempty" json:",omitempty"`
-	SharedExperts   int `toml:"shared_experts,omitempty" json:",omitempty"` // every token's
-	ExpertFFN       int `toml:"expert_ffn,omitempty" json:",omitempty"`     // of one expert
+	Experts         int `toml:"experts" json:",omitempty" range:">= 0, <= 16384"`
+	ExpertsPerToken int `toml:"experts_per_token" json:",omitempty" with:"experts" range:">= 1, <= experts"`
+	// SharedExperts serve every token. ExpertFFN is the size of one expert.
+	SharedExperts int `toml:"shared_experts" json:",omitempty" with:"experts" range:">= 0, <= 1024"`
+	ExpertFFN     int `toml:"expert_ffn" json:",omitempty" with:"experts" range:">= 1, <= 4194304"`
 	// DenseLayers is the number of first layers with one FFN.
-	DenseLayers int `toml:"dense_layers,omitempty" json:",omitempty"`
+	DenseLayers int `toml:"dense_layers" json:",omitempty" with:"experts" range:">= 0, <= layers"`
 	// ExpertBytesEach is the bytes per expert weight; 0: weight_bytes_each. MXFP4 has 0.53125: 4
 	// bits, and 8 bits of scale per 32 weights.
-	ExpertBytesEach float64 `toml:"expert_bytes_each,omitempty" json:",omitempty"`
+	ExpertBytesEach float64 `toml:"expert_bytes_each" json:",omitempty" with:"experts" range:">= 0, <= 8"`
 }
 
 // IsMixture reports whether there are layers with experts.
@@ -79,31 +82,4 @@ func (m *Model) DistinctExperts(tokens float64) float64 {
 	}
 	e := float64(m.Experts)
 	return e * -math.Expm1(tokens*math.Log1p(-float64(m.ExpertsPerToken)/e))
-}
-
-func (m *Model) validateMixture() error {
-	from := 1
-	if !m.IsMixture() {
-		from = 0
-	}
-	for _, f := range []struct {
-		key               string
-		value, from, most int
-	}{
-		{"experts", m.Experts, 0, 1 << 14},
-		{"experts_per_token", m.ExpertsPerToken, from, m.Experts},
-		{"shared_experts", m.SharedExperts, 0, 1 << 10}, {"expert_ffn", m.ExpertFFN, from, 1 << 22},
-		{"dense_layers", m.DenseLayers, 0, m.Layers},
-	} {
-		switch {
-		case f.value > 0 && !m.IsMixture():
-			return wrong(f.key, "means something with experts above 0 only, got %d", f.value)
-		case f.value < f.from || f.value > f.most:
-			return wrong(f.key, "want %d to %d, got %d", f.from, f.most, f.value)
-		}
-	}
-	if e := m.ExpertBytesEach; !(e >= 0 && e <= 8) || e > 0 && !m.IsMixture() {
-		return wrong("expert_bytes_each", "want 0 to 8, and 0 without experts, got %g", e)
-	}
-	return nil
 }

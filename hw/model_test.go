@@ -123,7 +123,7 @@ func TestLoadModelErrors(t *testing.T) {
 			[]string{"f.json:1: quantization_config: quant_method = missing"}},
 		{"g.json", `{"torch_dtype": "int8"}`, []string{"g.json", "torch_dtype", "int8"}},
 		{"h.toml", "name = \"x\"\nlayers = 4\nhiden = 64\n",
-			[]string{"h.toml:3", `unknown key "hiden"`, `did you mean "hidden"`}},
+			[]string{"h.toml:3", "hiden: unknown key", `did you mean "hidden"`}},
 		{"i.toml", "name = \"x\"\nlayers = -4\n", []string{"i.toml:2", "layers", "-4"}},
 		{"j.toml", "name = \"x\"\nlayers = \"four\"\n", []string{"j.toml:2", "layers"}},
 	} {

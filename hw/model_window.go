@@ -1,15 +1,13 @@
 package hw
 
-import "strings"
-
 // Window is sliding-window attention: some layers attend only to the newest tokens and keep only
 // their KV.
 type Window struct {
 	// WindowTokens is the number of newest tokens that a window layer attends to; 0: no such layer.
-	WindowTokens int `toml:"window,omitempty" json:",omitempty"`
+	WindowTokens int `toml:"window" json:",omitempty" range:">= 0, <= 1073741824"`
 	// WindowPattern has one letter per layer, repeated over all layers: w for a window, f for full
 	// attention, such as wwwwwf.
-	WindowPattern string `toml:"window_pattern,omitempty" json:",omitempty"`
+	WindowPattern string `toml:"window_pattern" json:",omitempty" with:"window"`
 }
 
 // IsWindowed reports whether any layer has a window.
@@ -28,20 +26,4 @@ func (m *Model) WindowLayers() (n int) {
 		}
 	}
 	return n
-}
-
-func (m *Model) validateWindow() error {
-	switch p := m.WindowPattern; {
-	case m.WindowTokens < 0 || m.WindowTokens > 1<<30:
-		return wrong("window", "want 0 to %d tokens, got %d", 1<<30, m.WindowTokens)
-	case m.WindowTokens == 0 && p != "":
-		return wrong("window_pattern", "means something with window above 0 only, got %q", p)
-	case m.WindowTokens > 0 && (strings.Trim(p, "wf") != "" || !strings.Contains(p, "w") ||
-		len(p) > m.Layers):
-		return wrong("window_pattern", "want a letter w (window) or f (whole context) a layer, %d at "+
-			"most, with a w, such as \"wf\", got %q", m.Layers, p)
-	case m.WindowTokens > 0 && m.IsLatent():
-		return wrong("window", "want 0 with kv_lora_rank, got %d", m.WindowTokens)
-	}
-	return nil
 }

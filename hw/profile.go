@@ -1,16 +1,12 @@
 package hw
 
-import (
-	"fmt"
-)
-
 // Profile is a machine as the cost models use it: a card, the kernels that an engine runs on it,
 // and the engine's own host time (machine.go combines them). Every number is a Figure or a row that
 // embeds one. The dim tag names the figure's dimension. Coordinates of rows have their unit in the
 // name.
 type Profile struct {
-	Name       string     `toml:"name"`  // the card's
-	Title      string     `toml:"title"` // the card's
+	Name       string     `toml:"name" want:"a name"` // the card's
+	Title      string     `toml:"title"`              // the card's
 	Provenance Provenance `toml:"provenance"`
 	GPU        GPU        `toml:"gpu"`
 	Link       Link       `toml:"link"`
@@ -30,7 +26,7 @@ type KernelCosts struct {
 	// tails of a layer's matrices. Cards of one architecture have the same.
 	LinearLaunch Figure       `toml:"linear_launch,omitempty" dim:"time,optional"`
 	Pointwise    []TokenRow   `toml:"pointwise"` // norms, rope, activation and residuals of one layer
-	Prefill      []PrefillRow `toml:"prefill_attention"`
+	Prefill      []PrefillRow `toml:"prefill_attention" rising:"query_tokens"`
 	Paged        PagedPrefill `toml:"paged_prefill,omitempty"`
 	// SparsePrefill has a row for each sparse pattern, or none.
 	SparsePrefill []SparseRow `toml:"sparse_prefill,omitempty"`
@@ -80,11 +76,11 @@ type Fit struct {
 // Shape is the part of a model's shape that one layer's cost depends on.
 type Shape struct {
 	Name    string `toml:"name"`
-	Hidden  int    `toml:"hidden"`
-	QHeads  int    `toml:"q_heads"`
-	KVHeads int    `toml:"kv_heads"`
-	HeadDim int    `toml:"head_dim"`
-	FFN     int    `toml:"ffn"`
+	Hidden  int    `toml:"hidden" range:">= 1, <= 4194304"`
+	QHeads  int    `toml:"q_heads" range:">= 1, <= 4194304"`
+	KVHeads int    `toml:"kv_heads" range:">= 1, <= 4194304"`
+	HeadDim int    `toml:"head_dim" range:">= 1, <= 4194304"`
+	FFN     int    `toml:"ffn" range:">= 1, <= 4194304"`
 	Vocab   int    `toml:"vocab,omitempty"` // of the shape's head rows
 }
 
@@ -117,7 +113,7 @@ type PrefillRow struct {
 //
 // with D the number of experts that receive tokens, m their mean tokens, and w the weights of each.
 type ExpertRow struct {
-	Weights string `toml:"weights"` // bf16, fp8, fp8_block, nvfp4 or mxfp4
+	Weights string `toml:"weights" values:"bf16 fp8 fp8_block nvfp4 mxfp4"`
 	Launch  Figure `toml:"launch" dim:"time"`
 	// rate of sending tokens to their experts and back
 	Move Figure `toml:"move" dim:"rate" by:"hbm"`
@@ -175,7 +171,7 @@ type Loading struct {
 	MemcpyCall  Figure    `toml:"memcpy_call" dim:"time"`
 	FlashLaunch Figure    `toml:"flash_launch" dim:"time"`
 	FlashFloor  Figure    `toml:"flash_floor,omitempty" dim:"time,optional"`
-	Flash       []PoolRow `toml:"flash"`
+	Flash       []PoolRow `toml:"flash" rising:"pool_gib"`
 	Swap        SwapCost  `toml:"swap,omitempty"`
 	// LayerDelay is the extra time of a layer during which a gather kernel loads.
 	LayerDelay Figure `toml:"layer_delay,omitempty" dim:"time,optional"`
@@ -196,20 +192,11 @@ type Saving struct {
 	// Contention is the share of compute lost while the GPU scatter kernel runs.
 	Contention Figure       `toml:"contention" dim:"share"`
 	FlashCall  Figure       `toml:"flash_call" dim:"time"` // the one memcpy into staging
-	Scatter    []ScatterRow `toml:"scatter"`
+	Scatter    []ScatterRow `toml:"scatter" rising:"threads"`
 }
 
 // ScatterRow is the CPU scatter's rate with the given threads.
 type ScatterRow struct {
 	Threads int `toml:"threads"`
 	Figure  `dim:"rate" by:"cpu"`
-}
-
-// Encode returns the machine as one TOML text that ParseProfile reads back.
-func (p *Profile) Encode() ([]byte, error) {
-	text, err := encodeTOML(p)
-	if err != nil {
-		return nil, fmt.Errorf("profile %s: %w", p.Name, err)
-	}
-	return text, nil
 }

@@ -3,64 +3,33 @@ package hw
 import (
 	"cmp"
 	"fmt"
-	"math"
+
+	"github.com/sparseserve/sparseserve/internal/tomlfile"
 )
 
-// ParseProfile decodes and validates a whole machine from one text, as Encode writes it. Errors
-// name file, line, key and value.
-func ParseProfile(file string, data []byte) (*Profile, error) {
-	return parse[Profile](file, data)
-}
-
-// validate returns an error for the first wrong key.
-func (p *Profile) validate() error {
-	if p.Name == "" {
-		return wrong("name", "want a name")
-	}
-	return cmp.Or(checkFigures(p), p.KernelCosts.validate(), p.EngineCosts.validate())
+// Validate returns an error for the first wrong key.
+func (p *Profile) Validate() error {
+	return cmp.Or(check(p), p.KernelCosts.validate(), p.EngineCosts.validate())
 }
 
 // validate checks figures that depend on each other.
 func (p *KernelCosts) validate() error {
-	return cmp.Or(
-		p.checkShapes(), p.checkTokenRows("linears", p.Linears),
-		p.checkTokenRows("pointwise", p.Pointwise),
+	return cmp.Or(p.checkTokenRows("linears", p.Linears), p.checkTokenRows("pointwise", p.Pointwise),
 		p.checkGrids(), p.checkExperts(), p.checkGain(), p.checkTogether(), p.checkPrefill(),
-		checkSparseRows(p.SparsePrefill),
-		p.checkTransfers())
-}
-
-func (p *KernelCosts) checkShapes() error {
-	if len(p.Shapes) == 0 {
-		return wrong("shapes", "want at least one shape")
-	}
-	for i, s := range p.Shapes {
-		for _, f := range []struct {
-			key   string
-			value int
-		}{
-			{"hidden", s.Hidden}, {"q_heads", s.QHeads}, {"kv_heads", s.KVHeads},
-			{"head_dim", s.HeadDim}, {"ffn", s.FFN},
-		} {
-			if f.value < 1 || f.value > 1<<22 {
-				return wrong(fmt.Sprintf("shapes[%d].%s", i, f.key), "want 1 to %d, got %d", 1<<22, f.value)
-			}
-		}
-	}
-	return nil
+		checkSparseRows(p.SparsePrefill))
 }
 
 // checkTogether checks that figures that mean nothing alone have the figure that they add to.
 func (p *KernelCosts) checkTogether() error {
 	if p.Clock.GEMMSteadyRatio.Set() != p.Clock.Settling.Set() {
-		return wrong("clock.gemm_steady_ratio", "want it together with settling, or neither")
+		return tomlfile.Wrong("clock.gemm_steady_ratio", "want it together with settling, or neither")
 	}
 	if p.Paged.Copy.Set() && !p.Paged.Rows.Set() {
-		return wrong("paged_prefill.copy", "means nothing without paged_prefill.rows")
+		return tomlfile.Wrong("paged_prefill.copy", "means nothing without paged_prefill.rows")
 	}
 	for name, s := range map[string]*Stream{"sparse_decode": &p.SparseDecode, "scoring": &p.Scoring} {
 		if s.L2Rate.Set() {
-			return wrong(name+".l2_rate", "is a figure of dense_decode")
+			return tomlfile.Wrong(name+".l2_rate", "is a figure of dense_decode")
 		}
 	}
 	return nil
@@ -70,14 +39,9 @@ func (p *KernelCosts) checkTogether() error {
 func (p *KernelCosts) checkExperts() error {
 	seen := map[string]bool{}
 	for i, r := range p.Experts {
-		path := fmt.Sprintf("experts[%d].weights", i)
-		switch r.Weights {
-		case "bf16", "fp8", "fp8_block", "nvfp4", "mxfp4":
-		default:
-			return wrong(path, "want bf16, fp8, fp8_block, nvfp4 or mxfp4, got %q", r.Weights)
-		}
 		if seen[r.Weights] {
-			return wrong(path, "there is a row of %s already", r.Weights)
+			return tomlfile.Wrong(fmt.Sprintf("experts[%d].weights", i), "there is a row of %s already",
+				r.Weights)
 		}
 		seen[r.Weights] = true
 	}
@@ -88,7 +52,8 @@ func (p *KernelCosts) checkExperts() error {
 func (p *KernelCosts) checkGain() error {
 	c := &p.Clock
 	if c.GEMMSteadyRatio.Set() != (len(c.Gain) > 0) {
-		return wrong("clock.gain", "want at least one row and clock.gemm_steady_ratio, or neither")
+		return tomlfile.Wrong("clock.gain", "want at least one row and clock.gemm_steady_ratio, or "+
+			"neither")
 	}
 	return p.checkRows("clock.gain", len(c.Gain),
 		func(i int) (string, int) { return c.Gain[i].Shape, c.Gain[i].Tokens })
@@ -98,7 +63,7 @@ func (p *KernelCosts) checkGain() error {
 // more. They may fall, because a library may select a better kernel for more tokens.
 func (p *KernelCosts) checkTokenRows(name string, rows []TokenRow) error {
 	if len(rows) == 0 {
-		return wrong(name, "want at least one row")
+		return tomlfile.Wrong(name, "want at least one row")
 	}
 	err := p.checkRows(name, len(rows),
 		func(i int) (string, int) { return rows[i].Shape, rows[i].Tokens })
@@ -108,7 +73,7 @@ func (p *KernelCosts) checkTokenRows(name string, rows []TokenRow) error {
 	last := map[string]TokenRow{}
 	for i, r := range rows {
 		if prev := last[r.Shape]; r.SI() < prev.SI()/2 {
-			return wrong(fmt.Sprintf("%s[%d].value", name, i),
+			return tomlfile.Wrong(fmt.Sprintf("%s[%d].value", name, i),
 				"more tokens never cost less than half: got %v %s after %v %s",
 				r.Value, r.Unit, prev.Value, prev.Unit)
 		}
@@ -125,11 +90,11 @@ func (p *KernelCosts) checkRows(
 		path := fmt.Sprintf("%s[%d]", name, i)
 		shape, tokens := row(i)
 		if p.shape(shape) == nil {
-			return &keyError{path + ".shape", p.unknownShape(shape)}
+			return tomlfile.Wrong(path+".shape", "%w", p.unknownShape(shape))
 		}
 		if tokens <= last[shape] {
-			return wrong(path+".tokens", "want tokens that rise from row to row, got %d after %d", tokens,
-				last[shape])
+			return tomlfile.Wrong(path+".tokens", "want tokens that rise from row to row, got %d after %d",
+				tokens, last[shape])
 		}
 		last[shape] = tokens
 	}
@@ -148,44 +113,15 @@ func (p *KernelCosts) unknownShape(name string) error {
 func (p *KernelCosts) checkPrefill() error {
 	const name = "prefill_attention"
 	rows := p.Prefill
-	if err := rising(name, "query_tokens", "tokens", len(rows),
-		func(i int) int { return rows[i].Query }); err != nil {
-		return err
-	}
 	for i := 1; i < len(rows); i++ {
 		path, r, prev := fmt.Sprintf("%s[%d]", name, i), rows[i], rows[i-1]
 		if r.Launch.SI() < prev.Launch.SI() {
-			return wrong(path+".launch", "longer queries never launch faster")
+			return tomlfile.Wrong(path+".launch", "longer queries never launch faster")
 		}
 		if r.Rate.SI()/prev.Rate.SI() > 1.001*float64(r.Query)/float64(prev.Query) { // rates are rounded
-			return wrong(path+".rate",
+			return tomlfile.Wrong(path+".rate",
 				"more query tokens never cost less: the rate grows faster than the query")
 		}
-	}
-	return nil
-}
-
-func (p *KernelCosts) checkTransfers() error {
-	l, s := &p.Load, &p.Save
-	return cmp.Or(
-		rising("load.flash", "pool_gib", "sizes", len(l.Flash),
-			func(i int) float64 { return l.Flash[i].PoolGiB }),
-		rising("save.scatter", "threads", "threads", len(s.Scatter),
-			func(i int) int { return s.Scatter[i].Threads }))
-}
-
-// rising checks for at least one row, with positive, finite and ascending coordinates.
-func rising[T int | float64](name, key, what string, n int, at func(i int) T) error {
-	if n == 0 {
-		return wrong(name, "want at least one row")
-	}
-	last := T(0)
-	for i := range n {
-		if x := at(i); !(x > last) || math.IsInf(float64(x), 0) {
-			return wrong(fmt.Sprintf("%s[%d].%s", name, i, key), "want %s that rise from row to row, got %v",
-				what, x)
-		}
-		last = at(i)
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/sparseserve/sparseserve/internal/tomlfile"
 )
 
 func TestProfilesRoundTrip(t *testing.T) {
@@ -57,11 +59,11 @@ func TestFileErrors(t *testing.T) {
 		want                 []string // besides file and the line of the edit
 	}{
 		{"unknown key", engine, "layer_sync =", "layer_sink =",
-			[]string{`unknown key "host.layer_sink"`, `"layer_sync"`}},
+			[]string{"host.layer_sink: unknown key", `"layer_sync"`}},
 		{"unknown table", kernels, "[scoring]", "[scorings]",
-			[]string{`unknown key "scorings"`, `"scoring"`}},
+			[]string{"scorings: unknown key", `"scoring"`}},
 		{"unknown key of a row", kernels, "tokens = 1024,", "token = 1024,",
-			[]string{`unknown key "linears[2].token"`, `"tokens"`}},
+			[]string{"linears[2].token: unknown key", `"tokens"`}},
 		{"unknown key of a figure", kernels, `value = 0.95, unit`, `value = 0.95, units`,
 			[]string{"save.contention.units", `"unit"`}},
 		{"wrong dimension", engine, `{ value = 2.5, unit = "ms"`, `{ value = 2.5, unit = "GB/s"`,
@@ -177,7 +179,7 @@ func TestEveryFigureHasASource(t *testing.T) {
 
 func FuzzParseProfile(f *testing.F) {
 	for _, name := range CardNames() {
-		data, err := mustProfile(f, name).Encode()
+		data, err := tomlfile.Encode(mustProfile(f, name))
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -190,8 +192,8 @@ func FuzzParseProfile(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		p, err := ParseProfile("card.toml", []byte(text))
-		if err != nil {
+		p := new(Profile)
+		if tomlfile.Decode("card.toml", text, p) != nil || p.Validate() != nil {
 			return
 		}
 		d, err := NewDevice(p, &m, DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash})
@@ -207,9 +209,9 @@ func FuzzParseProfile(f *testing.F) {
 
 // wrongKey is the key that a profile's validation names.
 func wrongKey(p *Profile) (key string, err error) {
-	err = p.validate()
-	if at := new(keyError); errors.As(err, &at) {
-		key = at.path
+	err = p.Validate()
+	if at := new(tomlfile.KeyError); errors.As(err, &at) {
+		key = at.Path
 	}
 	return key, err
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/sparseserve/sparseserve/internal/tomlfile"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
@@ -152,16 +153,16 @@ func checkSparseRows(rows []SparseRow) error {
 		path, kind := fmt.Sprintf("%s[%d]", name, i), pattern.Kind(r.Pattern)
 		switch {
 		case !slices.Contains(pattern.Kinds(), kind):
-			return wrong(path+".pattern", "unknown %q; want %s", r.Pattern, pattern.Kinds())
+			return tomlfile.Wrong(path+".pattern", "unknown %q; want %s", r.Pattern, pattern.Kinds())
 		case seen[kind]:
-			return wrong(path+".pattern", "a second row of %s", kind)
+			return tomlfile.Wrong(path+".pattern", "a second row of %s", kind)
 		}
 		if r.Index.Set() != kind.Indexed() {
-			return wrong(path+".index", "want it for vertical-slash and block-sparse, whose keys are "+
-				"found for each prompt, and for no other pattern")
+			return tomlfile.Wrong(path+".index", "want it for vertical-slash and block-sparse, whose keys "+
+				"are found for each prompt, and for no other pattern")
 		}
 		if r.Columns.Set() && kind != pattern.VerticalSlash {
-			return wrong(path+".columns", "means nothing but for vertical-slash")
+			return tomlfile.Wrong(path+".columns", "means nothing but for vertical-slash")
 		}
 		seen[kind] = true
 	}

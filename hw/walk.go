@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/sparseserve/sparseserve/hw/lines"
+	"github.com/sparseserve/sparseserve/internal/tomlfile"
 )
 
 // eachFigure calls visit for every figure below v, set or not, with its dotted key and the tag of
@@ -29,30 +29,26 @@ func walkFigures(v reflect.Value, key string, tag reflect.StructTag,
 		for i := range v.NumField() {
 			field, sub := v.Type().Field(i), key
 			if !field.Anonymous {
-				sub = lines.Join(key, tomlName(field))
+				sub = tomlfile.Join(key, tomlfile.Key(field))
 			}
 			walkFigures(v.Field(i), sub, field.Tag, visit)
 		}
 	}
 }
 
-// tomlName returns a field's key in a file.
-func tomlName(field reflect.StructField) string {
-	name, _, _ := strings.Cut(field.Tag.Get("toml"), ",")
-	return name
-}
-
-// checkFigures returns an error for the first wrong figure of a struct.
-func checkFigures(pointer any) (err error) {
+// check returns an error for the first field of a struct that breaks its tags, then for the first
+// wrong figure.
+func check(pointer any) error {
+	err := tomlfile.Check(pointer)
 	eachFigure(reflect.ValueOf(pointer).Elem(), func(key string, f *Figure, tag reflect.StructTag) {
 		dim, optional := strings.CutSuffix(tag.Get("dim"), ",optional")
 		switch {
 		case err != nil || optional && !f.Set():
 		case !f.Set():
-			err = wrong(key, "missing figure (%s)", dim)
+			err = tomlfile.Wrong(key, "missing figure (%s)", dim)
 		default:
 			if f := f.check(dim); f != nil {
-				err = wrong(lines.Join(key, f.field), "%s", f.msg)
+				err = tomlfile.Wrong(tomlfile.Join(key, f.field), "%s", f.msg)
 			}
 		}
 	})
@@ -73,18 +69,4 @@ func figuresOf(pointer any) (all []NamedFigure) {
 		}
 	})
 	return all
-}
-
-// keyError is an error of one key of a file.
-type keyError struct {
-	path string
-	err  error
-}
-
-func (e *keyError) Error() string { return e.path + ": " + e.err.Error() }
-
-func (e *keyError) Unwrap() error { return e.err }
-
-func wrong(path, format string, values ...any) error {
-	return &keyError{path, fmt.Errorf(format, values...)}
 }

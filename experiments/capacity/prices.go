@@ -11,9 +11,8 @@ import (
 	"time"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
-	"github.com/sparseserve/sparseserve/hw"
-	"github.com/sparseserve/sparseserve/hw/lines"
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/tomlfile"
 )
 
 //go:embed prices.toml
@@ -54,13 +53,13 @@ func LoadPrices(path string) (*Prices, error) {
 		text = string(read)
 	}
 	const want = "want [[price]] tables of provider, gpu, usd_per_hour, offer, date, source and via"
-	if err := hw.DecodeTOML(p.File, text, p); err != nil {
+	if err := tomlfile.Decode(p.File, text, p); err != nil {
 		return nil, fmt.Errorf("%w; %s", err, want)
 	}
 	if len(p.Rows) == 0 {
 		return nil, fmt.Errorf("%s: no price; %s", p.File, want)
 	}
-	at := lines.OfTOML(text)
+	at := tomlfile.LinesOf(text)
 	for i := range p.Rows {
 		p.Rows[i].line = at[fmt.Sprintf("price[%d]", i)]
 		if err := p.check(i); err != nil {

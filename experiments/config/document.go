@@ -13,8 +13,8 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"github.com/sparseserve/sparseserve/hw/lines"
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/tomlfile"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -24,7 +24,7 @@ type document struct {
 	settings []Setting // in the order of the text
 	name     string
 	text     string
-	lines    lines.Index
+	lines    tomlfile.Lines
 
 	dir    string   // of the file
 	absent []string // files that it names and that are not there
@@ -47,7 +47,7 @@ func parseDocument(name, text string) (*document, error) {
 		}
 		return nil, files.TOMLFault(name, text, err)
 	}
-	doc.lines = lines.OfTOML(text)
+	doc.lines = tomlfile.LinesOf(text)
 	doc.add("", tree)
 	return doc, nil
 }
@@ -58,10 +58,10 @@ func parseDocument(name, text string) (*document, error) {
 func (d *document) add(at string, value any) {
 	table, _ := value.(map[string]any)
 	for _, key := range slices.SortedFunc(maps.Keys(table), func(a, b string) int {
-		return cmp.Or(cmp.Compare(d.lines[lines.Join(at, a)], d.lines[lines.Join(at, b)]),
+		return cmp.Or(cmp.Compare(d.lines[tomlfile.Join(at, a)], d.lines[tomlfile.Join(at, b)]),
 			cmp.Compare(a, b))
 	}) {
-		d.add(lines.Join(at, key), table[key])
+		d.add(tomlfile.Join(at, key), table[key])
 	}
 	list := tables(value)
 	for i := range list {
@@ -113,7 +113,7 @@ func bareWord(text string, line int) (key, word string) {
 	}
 	key = m[1]
 	above := strings.Join(append(slices.Clip(all[:line-1]), m[1]+" = 0"), "\n")
-	for k, at := range lines.OfTOML(above) {
+	for k, at := range tomlfile.LinesOf(above) {
 		if at == line && len(k) > len(key) {
 			key = k
 		}

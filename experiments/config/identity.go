@@ -13,6 +13,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/tomlfile"
 )
 
 // Inputs are digests of the files that a point's configuration names.
@@ -78,7 +79,7 @@ func (h *Hasher) Identity(p *Point) (config []byte, in Inputs, err error) {
 		if err != nil {
 			return err
 		}
-		text, err := g.Encode()
+		text, err := tomlfile.Encode(g)
 		if err == nil {
 			_, err = w.Write(text)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/internal/units"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/fleet"
 	"github.com/sparseserve/sparseserve/sim/metrics"
@@ -63,10 +64,10 @@ func TestRangesOfThePage(t *testing.T) {
 			if tag == "" {
 				continue
 			}
-			for _, b := range boundsOf(tag) {
+			for _, b := range units.Bounds(tag) {
 				checked++
-				x := map[string]float64{">=": b.limit - 1, ">": b.limit, "<=": 2 * b.limit,
-					"<": b.limit}[b.relation]
+				x := map[string]float64{">=": b.Limit - 1, ">": b.Limit, "<=": 2 * b.Limit,
+					"<": b.Limit}[b.Relation]
 				key := settable{table, v}.path(f.Key)
 				_, err := LoadSweep("default", []string{fmt.Sprintf("%s=%g", key, x)}, nil)
 				if err == nil || !strings.Contains(err.Error(), key) {

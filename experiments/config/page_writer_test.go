@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/units"
 	"github.com/sparseserve/sparseserve/sim/fleet"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/traces"
@@ -127,13 +128,13 @@ func valuesOf(values, about string) string {
 		return values
 	}
 	var bounds []string
-	for _, b := range boundsOf(values) {
-		lower := strings.HasPrefix(b.relation, ">")
+	for _, b := range units.Bounds(values) {
+		lower := strings.HasPrefix(b.Relation, ">")
 		switch {
-		case lower && b.limit > 0 && b.limit <= 0.001:
+		case lower && b.Limit > 0 && b.Limit <= 0.001:
 			bounds = append(bounds, "> 0")
-		case lower && (b.limit != 0 || b.relation == ">") || !lower && b.limit < 1000:
-			bounds = append(bounds, fmt.Sprintf("%s %g", b.relation, b.limit))
+		case lower && (b.Limit != 0 || b.Relation == ">") || !lower && b.Limit < 1000:
+			bounds = append(bounds, fmt.Sprintf("%s %g", b.Relation, b.Limit))
 		}
 	}
 	return strings.Join(bounds, ", ")

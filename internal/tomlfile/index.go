@@ -1,19 +1,17 @@
-// Package lines finds the lines of the keys of a TOML text. github.com/BurntSushi/toml decodes the
-// text, and has no positions of keys.
-package lines
+package tomlfile
 
 import (
 	"strconv"
 	"strings"
 )
 
-// Index maps the path of each key, table and array element to its line, counted from 1:
+// Lines maps the path of each key, table and array element to its line, counted from 1:
 // "linears[2].unit" -> 17. An array of tables, and a table that dotted keys open, has the line of
-// its first mention.
-type Index map[string]int
+// its first mention. (github.com/BurntSushi/toml has no positions of keys.)
+type Lines map[string]int
 
 // Of returns the line of path, or of the nearest enclosing element; 0 if there is none.
-func (ix Index) Of(path string) int {
+func (ix Lines) Of(path string) int {
 	for path != "" {
 		if n, ok := ix[path]; ok {
 			return n
@@ -31,10 +29,10 @@ func Join(table, key string) string {
 	return table + "." + key
 }
 
-// OfTOML indexes a text that a TOML parser has accepted. Of any other text it indexes the part
+// LinesOf indexes a text that a TOML parser has accepted. Of any other text it indexes the part
 // before the first error, and possibly more.
-func OfTOML(text string) Index {
-	s := scanner{rest: text, line: 1, index: Index{}, arrays: map[string]int{}}
+func LinesOf(text string) Lines {
+	s := scanner{rest: text, line: 1, index: Lines{}, arrays: map[string]int{}}
 	for table := ""; s.skip(); {
 		if s.rest[0] == '[' {
 			table = s.header()
@@ -49,7 +47,7 @@ func OfTOML(text string) Index {
 type scanner struct {
 	rest   string
 	line   int
-	index  Index
+	index  Lines
 	arrays map[string]int // number of elements so far of each [[array]]
 }
 

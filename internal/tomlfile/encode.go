@@ -1,4 +1,4 @@
-package hw
+package tomlfile
 
 import (
 	"bytes"
@@ -7,11 +7,11 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// columns is the maximum line length of a written file.
+// columns is the maximum line length of an encoded value.
 const columns = 100
 
-// encodeTOML encodes a value as TOML and wraps long strings.
-func encodeTOML(v any) ([]byte, error) {
+// Encode encodes a value as TOML and wraps long strings.
+func Encode(v any) ([]byte, error) {
 	var buf, out bytes.Buffer
 	if err := toml.NewEncoder(&buf).Encode(v); err != nil {
 		return nil, err

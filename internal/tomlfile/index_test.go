@@ -1,4 +1,4 @@
-package lines_test
+package tomlfile_test
 
 import (
 	"maps"
@@ -8,10 +8,10 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"github.com/sparseserve/sparseserve/hw/lines"
+	"github.com/sparseserve/sparseserve/internal/tomlfile"
 )
 
-func TestOfTOML(t *testing.T) {
+func TestLinesOf(t *testing.T) {
 	const text = `a = 1 # [x]
 "b c" = "x = 2 [y]"
 [t]
@@ -30,7 +30,7 @@ k = 1
 [[r]]
 x.y = 2
 `
-	ix := lines.OfTOML(text)
+	ix := tomlfile.LinesOf(text)
 	for path, line := range map[string]int{
 		"a": 1, "b c": 2, "t": 3, "t.s": 4, "t.rows": 7, "t.rows[0].v": 8, "t.rows[0].w[1]": 8,
 		"t.rows[1].v": 10, "r": 12, "r[1].x": 17,
@@ -45,14 +45,14 @@ x.y = 2
 	}
 }
 
-// FuzzOfTOML holds the index to the parser that decodes: the keys outside of inline tables are
+// FuzzLinesOf holds the index to the parser that decodes: the keys outside of inline tables are
 // the same.
-func FuzzOfTOML(f *testing.F) {
+func FuzzLinesOf(f *testing.F) {
 	f.Add("a = 1\n[b]\nc = [1,\n2]\n")
 	f.Add("a = '''\nb = 1\n'''\nc.d = \"\\\"\"\n")
 	f.Add("a = [ { b = ")
 	f.Fuzz(func(t *testing.T, text string) {
-		found := lines.OfTOML(text) // ends on any input
+		found := tomlfile.LinesOf(text) // ends on any input
 		var tree map[string]any
 		meta, err := toml.Decode(text, &tree)
 		if err != nil || strings.ContainsAny(text, "{\\") || strings.Contains(text, "[[") {

@@ -1,4 +1,4 @@
-package hw
+package tomlfile
 
 import (
 	"reflect"
@@ -17,7 +17,7 @@ func TestLongStringsAreWrapped(t *testing.T) {
 	long := strings.Repeat(`a "word" \ and, `, 20)
 	for _, want := range []values{{"short", []string{"a"}}, {long, []string{long, "short", `x", "y`}},
 		{strings.Repeat("x", 300), []string{strings.Repeat("y ", 60)}}} {
-		text, err := encodeTOML(map[string]any{"table": want})
+		text, err := Encode(map[string]any{"table": want})
 		if err != nil {
 			t.Fatal(err)
 		}
