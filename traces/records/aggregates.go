@@ -1,8 +1,6 @@
 package records
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -80,17 +78,22 @@ type aggregates struct {
 	*layout
 	numbers map[string]float64
 	text    []byte
+	sglang  bool // SGLang's client, whatever the server
 }
 
 // aggregatesOf returns the aggregates of a result; false if no layout fits it.
 func aggregatesOf(text []byte) (a aggregates, ok bool) {
 	a = aggregates{numbers: map[string]float64{}, text: text}
-	d := json.NewDecoder(bytes.NewReader(text))
-	var v map[string]any
-	if d.Decode(&v) != nil {
+	all, err := leavesOf(text)
+	if err != nil {
 		return a, false
 	}
-	flatten(a.numbers, "", v)
+	for path, text := range all {
+		if v, err := strconv.ParseFloat(text, 64); err == nil {
+			a.numbers[path] = v
+		}
+	}
+	a.sglang = strings.HasPrefix(all["backend"], formatSGLang)
 	for i := range layouts {
 		if _, ok := a.numbers[layouts[i].is]; ok {
 			a.layout = &layouts[i]
@@ -98,18 +101,6 @@ func aggregatesOf(text []byte) (a aggregates, ok bool) {
 		}
 	}
 	return a, false
-}
-
-// flatten collects the numbers of an object, by their joined keys.
-func flatten(into map[string]float64, prefix string, object map[string]any) {
-	for key, value := range object {
-		switch v := value.(type) {
-		case float64:
-			into[prefix+key] = v
-		case map[string]any:
-			flatten(into, prefix+key+".", v)
-		}
-	}
 }
 
 // record makes requests with the lengths and times of the result's load, and its figures.
@@ -133,10 +124,18 @@ func (a aggregates) record(m *Record) error {
 	if !ok {
 		e2e = m.Figures["ttft_mean_s"] + m.Figures["tpot_mean_s"]*(outputs-1)
 	}
-	if err := required("", "a result without requests is compared on its aggregates",
-		field{a.requests, n >= 1}, field{a.prompts, prompts >= 1}, field{a.outputs, outputs >= 1},
-		field{fmt.Sprintf(a.latency, a.names[0], a.stats[0]), e2e > 0}); err != nil {
-		return err
+	var missing []string
+	for _, field := range []struct {
+		key   string
+		there bool
+	}{{a.requests, n >= 1}, {a.prompts, prompts >= 1}, {a.outputs, outputs >= 1},
+		{fmt.Sprintf(a.latency, a.names[0], a.stats[0]), e2e > 0}} {
+		if !field.there {
+			missing = append(missing, field.key)
+		}
+	}
+	if missing != nil {
+		return lacking("a result without requests is compared on its aggregates", missing...)
 	}
 	if n > mostAggregated || prompts > rows.MaxTokens || outputs > rows.MaxTokens || e2e > 1e6 {
 		return rows.Wrong(a.requests, rows.Decimals(n), fmt.Sprintf("with %g and %g tokens and %g s "+
@@ -149,7 +148,7 @@ func (a aggregates) record(m *Record) error {
 		Prompt  float64 `json:"random_input_len"`
 		Output  float64 `json:"random_output_len"`
 	}
-	if err := json.Unmarshal(a.text, &v); err != nil {
+	if err := rows.Decode(a.text, &v); err != nil {
 		return err
 	}
 	if !strings.HasPrefix(v.Dataset, "random") {

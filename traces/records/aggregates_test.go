@@ -1,6 +1,7 @@
 package records
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -83,7 +84,6 @@ func TestAggregates(t *testing.T) {
 			"lacks mean_ttft_ms"},
 		{strings.Replace(asVLLMTotals, `"total_input_tokens": 6000`, `"total_input_tokens": 1e30`,
 			1), "beyond what"},
-		{asSGLangTotals + "\n" + asSGLangTotals, "each run appends one"},
 	} {
 		if _, err := readText(c[0]); err == nil || !strings.Contains(err.Error(), c[1]) {
 			t.Errorf("error %v, want %q", err, c[1])
@@ -109,5 +109,30 @@ func TestAggregatesAreDrawnOnce(t *testing.T) {
 	}
 	if !slices.Equal(lengths(one), lengths(two)) || one.Requests[1].Prompt == one.Requests[2].Prompt {
 		t.Errorf("%v and %v", lengths(one), lengths(two))
+	}
+}
+
+// Of the runs that a tool has appended to one file the last is read, and a note says so.
+func TestRuns(t *testing.T) {
+	inf := strings.Replace(asSGLangTotals, "4.0", "Infinity", 1)
+	for _, c := range []struct {
+		text, load string
+		line       int
+	}{
+		{inf + "\r\n\r\n" + asSGLangTotals, "Poisson arrivals at 4 requests/s", 8},
+		{asSGLangTotals + "\n" + strings.ReplaceAll(inf, "\n", ""), "all requests sent at once", 7},
+		{"[" + inf + ",\n" + asSGLangTotals + "]", "Poisson arrivals at 4 requests/s", 7},
+		{asVLLM + strings.ReplaceAll(inf, "100,", "NaN,"), "all requests sent at once", 4},
+	} {
+		m, err := readText(c.text)
+		if err != nil || m.Format != formatSGLang || len(m.Notes) != 2 ||
+			!strings.Contains(m.Notes[0], fmt.Sprintf("has 2 runs. The last, of line %d,", c.line)) ||
+			!strings.Contains(m.Notes[1], c.load) {
+			t.Errorf("%+v, %v, want line %d, %s", m, err, c.line, c.load)
+		}
+	}
+	if _, err := readText(asSGLangTotals + "\n" + asSGLangTotals[:40]); err == nil ||
+		!strings.HasPrefix(err.Error(), "f:7: not valid JSON: ") {
+		t.Errorf("a run that is cut short: %v", err)
 	}
 }

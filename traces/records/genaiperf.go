@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/traces"
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
@@ -19,7 +20,7 @@ type genAIPerf struct {
 }
 
 type genAIPerfRequest struct {
-	At     int64 `json:"timestamp"`
+	At     rows.Numeral `json:"timestamp"`
 	Inputs struct {
 		Payload string `json:"payload"`
 	} `json:"request_inputs"`
@@ -48,16 +49,16 @@ type genAIPerfChunk struct {
 // prompts are estimated from their texts.
 func (m *Record) readGenAIPerf(text []byte) ([]sent, error) {
 	var v genAIPerf
-	if err := json.Unmarshal(text, &v); err != nil {
+	if err := rows.Decode(text, &v); err != nil {
 		return nil, err
 	}
 	var all []sent
 	count, estimated := traces.CountTokens(traces.Llama3), 0
 	for i, e := range v.Experiments {
 		for j, r := range e.Requests {
-			s, err := r.request(fmt.Sprintf("experiments[%d].requests[%d]", i, j))
+			s, err := r.request()
 			if err != nil {
-				return nil, err
+				return nil, rows.Under(fmt.Sprintf("experiments[%d].requests[%d]", i, j), err)
 			}
 			if !s.failed && s.prompt == 0 {
 				estimated++
@@ -73,16 +74,19 @@ func (m *Record) readGenAIPerf(text []byte) ([]sent, error) {
 	return all, nil
 }
 
-func (r *genAIPerfRequest) request(where string) (s sent, err error) {
+func (r *genAIPerfRequest) request() (s sent, err error) {
 	if len(r.Times) != len(r.Outputs) {
-		return s, rows.Wrong(where+".response_timestamps", fmt.Sprint(r.Times),
+		return s, rows.Wrong("response_timestamps", fmt.Sprint(r.Times),
 			fmt.Sprintf("has other entries than response_outputs, %d", len(r.Outputs)))
 	}
-	s = sent{where: place{start: where + ".timestamp", ttft: where + ".response_timestamps[0]",
-		last: where + ".response_timestamps"}, text: r.Inputs.Payload, at: float64(r.At)/1e9 + leadS}
+	if s.at, err = rows.Time("timestamp", string(r.At), 1); err != nil {
+		return s, err
+	}
+	s.text = r.Inputs.Payload
+	var first, last duration
 	chunks := 0
 	for i, o := range r.Outputs {
-		for _, line := range strings.Split(o.Response, "\n") {
+		for line := range strings.SplitSeq(o.Response, "\n") {
 			var c genAIPerfChunk
 			if json.Unmarshal([]byte(strings.TrimPrefix(line, "data: ")), &c) != nil {
 				continue // the end mark, or an empty line
@@ -94,15 +98,22 @@ func (r *genAIPerfRequest) request(where string) (s sent, err error) {
 				c.Choices[0].Delta.Reasoning == "" {
 				continue
 			}
-			s.e2e = float64(r.Times[i]-r.At) / 1e9
+			last = duration{"response_timestamps", fmt.Sprint(r.Times[i]),
+				(des.Time(r.Times[i]) - s.at).Seconds()}
 			if chunks++; chunks == 1 {
-				s.ttft = s.e2e
+				first = last
 			}
 		}
+	}
+	if chunks == 0 {
+		return sent{failed: true}, nil
 	}
 	if s.output == 0 {
 		s.output = chunks
 	}
-	s.failed = chunks == 0
-	return s, nil
+	if s.prompt < 0 || s.prompt > rows.MaxTokens || s.output < 1 || s.output > rows.MaxTokens {
+		return s, rows.Wrong("usage", fmt.Sprintf("%d and %d", s.prompt, s.output),
+			fmt.Sprintf("prompt and output must each have 1 to %d tokens", rows.MaxTokens))
+	}
+	return s, s.took(first, last)
 }

@@ -17,44 +17,34 @@ const (
 	contentColumn  = "content"   // pieces, as in the project's own CSV
 )
 
-// identity reads the prompt contents of a record. The zero identity reads nothing.
-type identity struct {
-	column string
-	at     int
-	ids    map[string]prefix.Piece // of prompt_id
-}
+// identity are the prompts of a record by their prompt_id.
+type identity map[string]prefix.Piece
 
-// newIdentity finds a record's identity column; column is empty if there is none.
-func newIdentity(t *rows.Table) identity {
-	for _, column := range []string{contentColumn, promptIDColumn} {
-		if at := t.Column(column); at >= 0 {
-			return identity{column: column, at: at, ids: map[string]prefix.Piece{}}
-		}
+// of returns the content of a row's prompt; nil for a record without such a column.
+func (d identity) of(l leaves, prompt int) (*prefix.Content, error) {
+	column := contentColumn
+	text, ok := l[column]
+	if !ok {
+		column = promptIDColumn
+		text, ok = l[column]
 	}
-	return identity{}
-}
-
-// of returns the content of a row's prompt; nil for a record without an identity column.
-func (d *identity) of(fields []string, prompt int) (*prefix.Content, error) {
-	if d.column == "" {
-		return nil, nil
-	}
-	text := fields[d.at]
 	switch {
+	case !ok:
+		return nil, nil
 	case text == "":
-		return nil, rows.Wrong(d.column, text, "missing or empty; in a record with this column each "+
+		return nil, rows.Wrong(column, text, "missing or empty; in a record with this column each "+
 			"request needs a value")
-	case d.column == contentColumn:
-		return traces.ParseContent(d.column, text, prompt)
+	case column == contentColumn:
+		return traces.ParseContent(column, text, prompt)
 	}
-	piece, known := d.ids[text]
+	piece, known := d[text]
 	if !known {
 		text = strings.Clone(text) // do not retain the whole line
-		piece = prefix.Piece{ID: uint64(len(d.ids)) + 1, Tokens: prompt}
-		d.ids[text] = piece
+		piece = prefix.Piece{ID: uint64(len(d)) + 1, Tokens: prompt}
+		d[text] = piece
 	}
 	if piece.Tokens != prompt {
-		return nil, rows.Wrong(d.column, text, "had "+rows.Plural(piece.Tokens, "prompt token")+
+		return nil, rows.Wrong(column, text, "had "+rows.Plural(piece.Tokens, "prompt token")+
 			" above and "+strconv.Itoa(prompt)+" here; requests of one id have the same prompt")
 	}
 	return &prefix.Content{Prompt: []prefix.Piece{piece}}, nil

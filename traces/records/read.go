@@ -1,12 +1,15 @@
 package records
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -35,7 +38,8 @@ const known = "no known record; known are the JSON of vllm bench serve and of SG
 	"columns " + csvColumns
 
 // Read reads the record at path, compressed or not; - is standard input. It detects the format from
-// the content. Requests may be in any order.
+// the content. Requests may be in any order. Of several runs in a file, as SGLang's bench_serving
+// and vllm bench serve --append-result append them, the last is read, with a note.
 func Read(path string) (*Record, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("%s: a folder; name the file of one record", path)
@@ -71,10 +75,32 @@ func (m *Record) note(format string, values ...any) {
 	m.Notes = append(m.Notes, fmt.Sprintf(format, values...))
 }
 
+// order sorts the answered requests by arrival and moves the first to 0.
+func (m *Record) order(file string, all []sent) error {
+	n := len(all)
+	all = slices.DeleteFunc(all, func(s sent) bool { return s.failed })
+	if m.Failed = n - len(all); len(all) == 0 {
+		problem := "no requests in it"
+		if m.Failed > 0 {
+			problem += " but " + rows.Plural(m.Failed, "failed one")
+		}
+		return &rows.Error{File: file, Problem: problem}
+	}
+	identifyTexts(all)
+	slices.SortStableFunc(all, func(a, b sent) int { return cmp.Compare(a.at, b.at) })
+	for _, s := range all {
+		m.Requests = append(m.Requests, Request{At: s.at - all[0].at, Prompt: s.prompt,
+			Output: s.output, TTFT: s.ttft, E2E: s.e2e, Content: s.content})
+	}
+	return nil
+}
+
+// notJSON are numbers as Python writes them and JSON has not: of no limit, and of no samples.
+var notJSON = regexp.MustCompile(`([:,\[]\s*)(?:-?Infinity|NaN)\b`)
+
 // decode returns the requests in file order. JSON is detected by its first non-blank character.
-func (m *Record) decode(f *rows.File) (all []sent, err error) {
-	first := f.First()
-	if first != '{' && first != '[' {
+func (m *Record) decode(f *rows.File) ([]sent, error) {
+	if first := f.First(); first != '{' && first != '[' {
 		m.Format = formatCSV
 		return readCSV(f)
 	}
@@ -82,97 +108,185 @@ func (m *Record) decode(f *rows.File) (all []sent, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if first == '[' {
-		all, err = m.decodeList(f.Name, text)
-		return all, fault(f.Name, text, err)
-	}
-	// Python writes a rate without limit as Infinity, which is no JSON.
-	text = bytes.Replace(text, []byte(`"request_rate": Infinity`), []byte(`"request_rate": "inf"`), 1)
-	var keys map[string]json.RawMessage
-	d := json.NewDecoder(bytes.NewReader(text))
-	if err := d.Decode(&keys); err != nil {
-		return nil, fault(f.Name, text, err)
-	}
-	if isAIPerf(keys) {
-		m.Format = formatAIPerf
-		lines, err := rows.New(f.Name, bytes.NewReader(text))
-		if err != nil {
-			return nil, err
-		}
-		return readAIPerf(lines)
-	}
-	all, err = m.decodeObject(keys, text, text[d.InputOffset():])
-	return all, fault(f.Name, text, err)
-}
-
-// decodeList reads a record of a list of requests.
-func (m *Record) decodeList(name string, text []byte) ([]sent, error) {
-	var entries []json.RawMessage
-	if err := json.Unmarshal(text, &entries); err != nil || len(entries) == 0 {
-		m.Format = formatInferencePerf
+	values := rows.NewValues(rows.Text(f.Name, notJSON.ReplaceAll(text, []byte("${1}null"))))
+	raw, err := values.Peek()
+	if err == io.EOF {
+		return nil, nil
+	} else if err != nil {
 		return nil, err
 	}
-	switch keys := rows.Keys(entries[0]); {
-	case slices.Contains(keys, "num_input_tokens"):
-		m.Format = formatTRTLLM
-		return readTRTLLM(text)
-	case slices.Contains(keys, "number_input_tokens"):
-		m.Format = formatLLMPerf
-		return m.readLLMPerf(name, text)
+	keys := rows.Keys(raw)
+	if !has(keys, "benchmarks|experiments|ttfts|itls") {
+		for i := range tools {
+			if t := &tools[i]; has(keys, t.is) {
+				m.Format = t.format
+				return m.readRequests(f.Name, values, t)
+			}
+		}
 	}
-	m.Format = formatInferencePerf
-	return readInferencePerf(text)
+	return m.readRun(values)
 }
 
-// decodeObject reads a record of one JSON object with the given keys, and rest behind it.
-func (m *Record) decodeObject(keys map[string]json.RawMessage, text, rest []byte) ([]sent, error) {
+// has reports whether keys have one of alternative names.
+func has(keys []string, names string) bool {
+	return slices.ContainsFunc(strings.Split(names, "|"), func(name string) bool {
+		return slices.Contains(keys, name)
+	})
+}
+
+// readRequests reads a record of requests of one tool.
+func (m *Record) readRequests(file string, values *rows.Values, t *tool) (all []sent, err error) {
+	var clients limit
+	if t.start == "" {
+		if clients, err = llmPerfClients(file); err != nil {
+			return nil, values.Fault(err)
+		}
+	}
+	for {
+		raw, err := values.Next()
+		if err == io.EOF {
+			if t.start == "" {
+				m.made(load{Clients: clients}, all)
+			}
+			return all, nil
+		} else if err != nil {
+			return nil, err
+		}
+		s, ok, err := t.decode(raw)
+		if err != nil {
+			return nil, values.Fault(err)
+		}
+		if ok {
+			all = append(all, s)
+		}
+	}
+}
+
+// decode reads a request from JSON; false if it is one of the warm-up.
+func (t *tool) decode(raw []byte) (s sent, ok bool, err error) {
+	l, err := leavesOf(raw)
+	if err != nil || t.warmup != "" && l[t.warmup] == "warmup" {
+		return s, false, err
+	}
+	if s, err = t.request(l); err == nil && t.text != "" {
+		var keys map[string]json.RawMessage
+		err = json.Unmarshal(raw, &keys)
+		for name := range strings.SplitSeq(t.text, "|") {
+			s.text = cmp.Or(s.text, textOf(keys[name]))
+		}
+	}
+	return s, true, err
+}
+
+// llmPerfClients returns the clients of an llmperf record, which the file beside it has.
+func llmPerfClients(file string) (limit, error) {
+	const requests, summary = "_individual_responses.json", "_summary.json"
+	var l struct {
+		Clients limit `json:"num_concurrent_requests"`
+	}
+	name, named := strings.CutSuffix(file, requests)
+	beside := name + summary
+	if text, err := files.ReadText(beside); named && err == nil {
+		if err := json.Unmarshal(text, &l); err != nil {
+			return 0, fmt.Errorf("%s: %s", beside, files.JSONWords(err))
+		}
+	}
+	if l.Clients == 0 {
+		return 0, lacking("llmperf writes it into "+filepath.Base(beside)+": put that file beside this "+
+			"one, which ends in "+requests, "num_concurrent_requests")
+	}
+	return l.Clients, nil
+}
+
+// readRun reads the last of the runs of a file, each a JSON object.
+func (m *Record) readRun(values *rows.Values) (all []sent, err error) {
+	var last json.RawMessage
+	n := 0
+	for ; ; n++ {
+		raw, err := values.Next()
+		if err == io.EOF {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		last = raw
+	}
+	if n > 1 {
+		m.note("The file has %d runs. The last, of line %d, is compared. To choose another, give its "+
+			"line: sed -n 1p FILE | sparseserve compare -", n, values.Line())
+	}
+	keys := rows.Keys(last)
+	a, aggregated := aggregatesOf(last)
 	switch {
-	case keys["benchmarks"] != nil:
+	case has(keys, "benchmarks"):
 		m.Format = formatGuideLLM
-		return readGuideLLM(text)
-	case keys["experiments"] != nil:
+		all, err = readGuideLLM(last)
+	case has(keys, "experiments"):
 		m.Format = formatGenAIPerf
-		return m.readGenAIPerf(text)
+		all, err = m.readGenAIPerf(last)
+	case !aggregated && !has(keys, "ttfts|itls"):
+		err = rows.Wrong("", string(last[:min(len(last), 60)]), known)
+	default:
+		m.Format = formatVLLM
+		if aggregated {
+			m.Format = a.format
+		}
+		if a.sglang {
+			m.Format = formatSGLang
+		}
+		if has(keys, "ttfts|itls") {
+			all, err = m.readVLLM(last)
+		} else {
+			err = a.record(m)
+		}
 	}
-	a, aggregated := aggregatesOf(text)
-	if !aggregated && !isVLLM(keys) {
-		return nil, rows.Wrong("", string(text[:min(len(text), 60)]), known)
+	if err != nil {
+		return nil, values.Fault(err)
 	}
-	m.Format = formatVLLM
-	if aggregated {
-		m.Format = a.format
-	}
-	advice := "; --append-result makes more: keep one in a file of its own"
-	if strings.HasPrefix(string(keys["backend"]), `"sglang`) {
-		m.Format, advice = formatSGLang, ", though each run appends one: keep one in a file of its own"
-	}
-	if rest = bytes.TrimSpace(rest); len(rest) > 0 {
-		return nil, rows.Wrong("", string(rest), "behind a result of the benchmark, which is the whole "+
-			"of a file"+advice)
-	}
-	if isVLLM(keys) {
-		return m.readVLLM(text)
-	}
-	return nil, a.record(m)
+	return all, nil
 }
 
-// fault adds the file to an error, and the line for JSON.
-func fault(file string, text []byte, err error) error {
-	var v *rows.ValueError
-	var syntax *json.SyntaxError
-	var wrong *json.UnmarshalTypeError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &v):
-		return v.In(file, 0)
-	case errors.As(err, &syntax):
-		at := min(max(syntax.Offset, 0), int64(len(text)))
-		line := 1 + bytes.Count(text[:at], []byte("\n"))
-		return &rows.Error{File: file, Line: line, Problem: fmt.Sprintf("not valid JSON at byte %d: %s",
-			at, files.JSONWords(err))}
-	case errors.As(err, &wrong):
-		return &rows.Error{File: file, Problem: files.JSONWords(err)}
+// readCSV reads the rows of a table.
+func readCSV(f *rows.File) (all []sent, err error) {
+	table, err := rows.NewTable(f)
+	if err != nil {
+		return nil, err
 	}
-	return &rows.Error{File: file, Problem: "not valid JSON: " + files.JSONWords(err)}
+	header, prompts, l := leaves{}, identity{}, leaves{}
+	for i, name := range table.Header {
+		table.Header[i] = strings.ToLower(strings.TrimSpace(name))
+		header[table.Header[i]] = "named"
+	}
+	t := csvTool
+	err = t.lacks(header)
+	if _, a := t.find(header, t.start); a == "" {
+		if _, b := t.find(header, t.ttft); b == "" {
+			err = rows.Wrong("header", strings.Join(table.Header, ","), known)
+		}
+	}
+	if err != nil {
+		return nil, table.Fault(err)
+	}
+	for {
+		cells, err := table.Next()
+		if err == io.EOF {
+			return all, nil
+		} else if err != nil {
+			return nil, err
+		}
+		if err := table.Whole(cells); err != nil {
+			return nil, table.Fault(err)
+		}
+		for i, name := range table.Header {
+			l[name] = cells[i]
+		}
+		s, err := t.request(l)
+		if err == nil && !s.failed {
+			s.content, err = prompts.of(l, s.prompt)
+		}
+		if err != nil {
+			return nil, table.Fault(err)
+		}
+		all = append(all, s)
+	}
 }

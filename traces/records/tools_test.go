@@ -66,7 +66,7 @@ func TestTools(t *testing.T) {
 	for _, c := range [][2]string{
 		{strings.Replace(asTRTLLM, "1010125000000", "-1", 1), "[0]: lacks first_token_timestamp"},
 		{strings.Replace(asGenAIPerf, "[1010300000000]", "[]", 1), "requests[1].response_timestamps"},
-		{strings.Replace(asTRTLLM, "200", `"x"`, 1), "f: "},
+		{strings.Replace(asTRTLLM, "200", `"x"`, 1), `f:2: [0].num_input_tokens = "x"`},
 		{asLLMPerf, "lacks num_concurrent_requests; llmperf writes it into f_summary.json"},
 	} {
 		if _, err := readText(c[0]); err == nil || !strings.Contains(err.Error(), c[1]) {

@@ -61,10 +61,15 @@ func (l load) times(took []float64) []float64 {
 	return at
 }
 
-// made sets the times of requests that have none from the load and how long they took.
-func (m *Record) made(l load, all []sent, took []float64) {
+// made sets the times of requests that have none from the load and how long they took; a failed one
+// took no time.
+func (m *Record) made(l load, all []sent) {
+	took := make([]float64, len(all))
+	for i := range all {
+		took[i] = all[i].e2e
+	}
 	for i, at := range l.times(took) {
-		all[i].at = at
+		all[i].at = des.FromSeconds(at)
 	}
 	m.note("The record has no send times. They are made from its load (%s) and the duration of each "+
 		"request.", l)

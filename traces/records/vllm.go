@@ -1,9 +1,10 @@
 package records
 
 import (
-	"encoding/json"
 	"fmt"
+	"math"
 
+	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
@@ -31,81 +32,85 @@ type vllmResult struct {
 	load
 }
 
-// isVLLM recognises a result with requests.
-func isVLLM(keys map[string]json.RawMessage) bool {
-	return keys["ttfts"] != nil || keys["itls"] != nil
-}
-
 func (m *Record) readVLLM(text []byte) ([]sent, error) {
 	var v vllmResult
-	if err := json.Unmarshal(text, &v); err != nil {
+	if err := rows.Decode(text, &v); err != nil {
 		return nil, err
 	}
 	advice := "record with vllm bench serve --save-result --save-detailed"
 	if m.Format == formatSGLang {
 		advice = "record with --output-details"
 	}
-	if err := required("", advice,
-		field{"input_lens", v.InputLens != nil}, field{"output_lens", v.OutputLens != nil},
-		field{"ttfts", v.TTFTs != nil}, field{"itls", v.ITLs != nil},
-		field{"errors", v.Errors != nil}); err != nil {
-		return nil, err
-	}
-	timed := v.StartTimes != nil
-	if !timed {
-		v.StartTimes = make([]float64, len(v.InputLens))
-	}
-	all, err := v.requests()
-	if err == nil && !timed {
-		m.made(v.load, all, v.took())
-	}
-	return all, err
-}
-
-// took returns how long each request took in seconds; a failed one no time.
-func (v *vllmResult) took() []float64 {
-	all := make([]float64, len(v.InputLens))
-	for i := range min(len(all), len(v.TTFTs), len(v.ITLs)) {
-		all[i] = v.TTFTs[i]
-		for _, gap := range v.ITLs[i] {
-			all[i] += gap
-		}
-	}
-	return all
-}
-
-func (v *vllmResult) requests() ([]sent, error) {
 	n := len(v.InputLens)
-	for _, l := range []struct {
+	lists := []struct {
 		key string
 		len int
 	}{
-		{"output_lens", len(v.OutputLens)}, {"ttfts", len(v.TTFTs)}, {"itls", len(v.ITLs)},
-		{"start_times", len(v.StartTimes)}, {"errors", len(v.Errors)},
-	} {
-		if l.len != n {
-			return nil, rows.Wrong(
-				l.key, "", fmt.Sprintf("has %d entries, input_lens has %d; each has one a request", l.len, n))
+		{"input_lens", n}, {"output_lens", len(v.OutputLens)}, {"ttfts", len(v.TTFTs)},
+		{"itls", len(v.ITLs)}, {"errors", len(v.Errors)}, {"start_times", len(v.StartTimes)},
+	}
+	timed := v.StartTimes != nil
+	if !timed {
+		lists = lists[:5]
+	}
+	var missing []string
+	for _, l := range lists {
+		if l.len == 0 {
+			missing = append(missing, l.key)
 		}
 	}
-	all, took := make([]sent, n), v.took()
+	if n == 0 || len(missing) > 0 {
+		return nil, lacking(advice, missing...)
+	}
+	for _, l := range lists {
+		if l.len != n {
+			return nil, rows.Wrong(l.key, "", fmt.Sprintf("has %d entries, input_lens has %d; each has one "+
+				"a request", l.len, n))
+		}
+	}
+	all, first := make([]sent, n), math.NaN()
 	for i := range all {
-		if v.Errors[i] != "" || v.OutputLens[i] == 0 {
-			all[i].failed = true
+		all[i].e2e = v.TTFTs[i]
+		for _, gap := range v.ITLs[i] {
+			all[i].e2e += gap
+		}
+		if all[i].failed = v.Errors[i] != "" || v.OutputLens[i] == 0; all[i].failed {
 			continue
 		}
-		for _, gap := range v.ITLs[i] {
-			if gap < 0 {
-				return nil, rows.Wrong(fmt.Sprintf("itls[%d]", i), rows.Decimals(gap),
-					"negative; times run forward")
-			}
+		if err := v.request(&all[i], i); err != nil {
+			return nil, err
 		}
-		all[i] = sent{
-			where: place{start: fmt.Sprintf("start_times[%d]", i), ttft: fmt.Sprintf("ttfts[%d]", i),
-				last: fmt.Sprintf("ttfts[%d] + sum(itls[%[1]d])", i)},
-			at: v.StartTimes[i], prompt: v.InputLens[i], output: v.OutputLens[i],
-			ttft: v.TTFTs[i], e2e: took[i],
+		if timed && !(v.StartTimes[i] >= first) {
+			first = v.StartTimes[i]
 		}
 	}
+	if !timed {
+		m.made(v.load, all)
+		return all, nil
+	}
+	for i := range all {
+		all[i].at = des.FromSeconds(v.StartTimes[i] - first)
+	}
 	return all, nil
+}
+
+// request reads the i-th request, but for its time.
+func (v *vllmResult) request(s *sent, i int) error {
+	for _, gap := range v.ITLs[i] {
+		if gap < 0 {
+			return rows.Wrong(fmt.Sprintf("itls[%d]", i), rows.Decimals(gap), "negative; times run forward")
+		}
+	}
+	if s.prompt, s.output = v.InputLens[i], v.OutputLens[i]; s.prompt < 1 ||
+		s.prompt > rows.MaxTokens || s.output < 1 || s.output > rows.MaxTokens {
+		return rows.Wrong(fmt.Sprintf("input_lens[%d] and output_lens[%[1]d]", i),
+			fmt.Sprintf("%d and %d", s.prompt, s.output),
+			fmt.Sprintf("prompt and output must each have 1 to %d tokens", rows.MaxTokens))
+	}
+	if v.StartTimes != nil && !(v.StartTimes[i] >= 0 && v.StartTimes[i] < rows.Latest.Seconds()) {
+		return rows.Wrong(fmt.Sprintf("start_times[%d]", i), rows.Decimals(v.StartTimes[i]),
+			"negative, or later than 285 years")
+	}
+	return s.took(duration{fmt.Sprintf("ttfts[%d]", i), rows.Decimals(v.TTFTs[i]), v.TTFTs[i]},
+		duration{fmt.Sprintf("ttfts[%d] + sum(itls[%[1]d])", i), rows.Decimals(s.e2e), s.e2e})
 }

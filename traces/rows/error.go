@@ -1,8 +1,10 @@
 package rows
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // Error is an error in a file.
@@ -40,6 +42,15 @@ type ValueError struct {
 // Wrong returns a ValueError.
 func Wrong(key, value, problem string) error {
 	return &ValueError{Key: key, Value: value, Problem: problem}
+}
+
+// Under puts the key of a ValueError below the key of an object.
+func Under(parent string, err error) error {
+	var v *ValueError
+	if errors.As(err, &v) {
+		v.Key = strings.TrimSuffix(parent+"."+v.Key, ".")
+	}
+	return err
 }
 
 // Error returns KEY = "VALUE": PROBLEM.

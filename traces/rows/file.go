@@ -61,13 +61,21 @@ func New(name string, from io.Reader) (*File, error) {
 	if err != nil {
 		return nil, &Error{File: name, Problem: err.Error()}
 	}
-	f := &File{Name: name, closer: []io.Closer{unpacked}, lines: lines{file: name, from: unpacked}}
+	f := &File{Name: name, closer: []io.Closer{unpacked}, lines: lines{file: name, from: unpacked,
+		most: MaxRecord}}
 	f.text = bufio.NewReaderSize(&f.lines, 64<<10)
 	if mark, _ := f.text.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
 		f.text.Discard(len(mark))
 		f.lines.skipped = int64(len(mark))
 	}
 	return f, nil
+}
+
+// Text returns a text in memory as a file, without a limit of its records.
+func Text(name string, text []byte) *File {
+	f := &File{Name: name, lines: lines{file: name, from: bytes.NewReader(text), most: len(text)}}
+	f.text = bufio.NewReaderSize(&f.lines, 64<<10)
+	return f
 }
 
 // Close closes what Open opened. It is idempotent.
@@ -96,6 +104,7 @@ func (f *File) All() ([]byte, error) { return files.ReadAll(f.Name, f.text) }
 type lines struct {
 	file    string
 	from    io.Reader
+	most    int   // bytes of a record
 	skipped int64 // bytes of a byte order mark
 	read    int64 // bytes
 	begin   int64 // of the present record
@@ -106,10 +115,10 @@ type lines struct {
 
 // Read implements io.Reader.
 func (l *lines) Read(p []byte) (int, error) {
-	if l.read-l.begin > MaxRecord {
+	if l.read-l.begin > int64(l.most) {
 		return 0, &Error{File: l.file, Line: l.at(l.begin - l.skipped), Problem: fmt.Sprintf(
 			"longer than %d bytes; is this a file with one request a line, or a list of requests?",
-			MaxRecord)}
+			l.most)}
 	}
 	n, err := l.from.Read(p)
 	for rest, at := p[:n], l.read; ; {

@@ -3,6 +3,7 @@ package rows
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"reflect"
@@ -17,6 +18,7 @@ type Values struct {
 	file  *File
 	dec   *json.Decoder
 	list  bool            // within a list
+	index int             // in the list, of the value last read
 	ahead json.RawMessage // read ahead for the next call
 	begin int64           // of the value last read
 }
@@ -44,6 +46,7 @@ func (v *Values) Next() (raw json.RawMessage, err error) {
 	} else if err != nil {
 		return nil, v.damage(v.placed(err))
 	}
+	v.index++
 	v.begin = v.dec.InputOffset() - int64(len(raw))
 	v.file.lines.drop(v.begin)
 	return raw, nil
@@ -61,7 +64,7 @@ func (v *Values) brackets() error {
 		if _, err := v.dec.Token(); err != nil {
 			return err
 		}
-		v.list = !v.list
+		v.list, v.index = !v.list, -1
 	}
 }
 
@@ -101,9 +104,12 @@ func (v *Values) Source() *File { return v.file }
 // Line returns the line on which the value last read begins.
 func (v *Values) Line() int { return v.file.lines.at(v.begin) }
 
-// Fault returns err as an error of the value last read.
+// Fault returns err as an error of the value last read. In a list the key begins with its index.
 func (v *Values) Fault(err error) *Error {
 	e := valueError(err)
+	if v.list {
+		e.Key = strings.TrimSuffix(fmt.Sprintf("[%d].%s", v.index, e.Key), ".")
+	}
 	return e.In(v.file.Name, v.file.lines.at(v.begin+e.at))
 }
 
