@@ -11,6 +11,14 @@ import (
 // The project's own CSV has content as id:tokens per piece, separated by spaces, and > with the id
 // of the output's text at the end, if it has one: "7:512 8:512 9:88 >12".
 
+// readPieces reads the content of a row.
+func readPieces(*options) func(rows.Record, *row) error {
+	return func(rec rows.Record, r *row) (err error) {
+		r.content, err = ParseContent("content", rec.Text("content"), r.prompt)
+		return err
+	}
+}
+
 // contentText formats content; "" for nil.
 func contentText(c *prefix.Content) string {
 	if c == nil {

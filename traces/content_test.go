@@ -40,9 +40,11 @@ func TestMooncakeContent(t *testing.T) {
 		}
 	}
 	line := `{"timestamp": 0, "input_length": 6758, "output_length": 5, "hash_ids": null}`
-	if r, err := newMooncake(nil, []byte(line)).decode([]byte(line)); err != nil ||
-		r[0].content != nil {
-		t.Errorf("without hashes: %+v, %v", r[0].content, err)
+	if src, _, err = sourceOf("f", line, wholeFile("")); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := src.next(); err != nil || a.Content != nil {
+		t.Errorf("without hashes: %+v, %v", a.Content, err)
 	}
 }
 

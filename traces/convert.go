@@ -81,12 +81,12 @@ func writeOwn(ctx context.Context, w io.Writer, src source) (n int,
 		return 0, nil, err
 	}
 	names, contents := a.Session != "", a.Content != nil
-	header := []string{ownCSV.time, ownCSV.prompt, ownCSV.output, ownCSV.set}
+	header := []string{"arrived_s", "prompt_tokens", "output_tokens", "set"}
 	if names {
-		header = append(header, ownCSV.session)
+		header = append(header, "session")
 	}
 	if contents {
-		header = append(header, ownCSV.content)
+		header = append(header, "content")
 	}
 	from := 1
 	if unfolded.timed() {

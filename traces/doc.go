@@ -18,12 +18,13 @@
 //
 // and for a request that is read from a file
 //
-//	open.go      file or folder, and format detection; formats.go lists the formats
+//	open.go      file or folder
 //	rows         package: bytes, decompressed, to records of CSV or JSON with their lines
-//	csv.go, jsonlines.go with longbench.go, mooncake.go, dynamo.go, ...
-//	             records to rows
+//	formats.go   the formats: where a record has the fields of a request, and how it is detected
+//	lines.go     records to rows; content.go, hashes.go, texts.go and longbench.go read what only
+//	             one format has
 //	reader.go    rows to requests
-//	grouped.go   rows of JSON to sessions
+//	grouped.go   rows to sessions
 //	sharegpt.go  conversations, whose texts texts.go counts
 //	folder.go    the files of a LongBench folder mixed into one trace
 //

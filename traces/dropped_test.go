@@ -16,7 +16,7 @@ func TestDroppedColumnsAreSaid(t *testing.T) {
 		name, text, want string
 	}{
 		{"own.csv", "arrived_s,prompt_tokens,output_tokens,priority,sett\n0,9,9,1,a\n",
-			`2 columns not read: "priority", "sett" (did you mean "set"?): own.csv`},
+			`2 columns not read: "priority", "sett": own.csv`},
 		{"other.csv", "arrival_s,prompt_tokens,output_tokens,set\n0,9,9,a\n", ""},
 		{"azure.csv", "TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n" +
 			"2024-10-15 00:00:00.5000000,0,900,20\n2024-10-15 00:00:01.5000000,3,931,21\n" +
@@ -31,7 +31,7 @@ func TestDroppedColumnsAreSaid(t *testing.T) {
 		{"h.jsonl", `{"timestamp": 0, "input_length": 9, "output_length": 9, "hashids": [0]}` + "\n",
 			`1 key not read: "hashids": h.jsonl`},
 		{"b.csv", "arrived_s,prompt_tokens,output_tokens,contents\n0,9,9,1\n",
-			`1 column not read: "contents" (did you mean "content"?): b.csv`},
+			`1 column not read: "contents": b.csv`},
 		{"l.jsonl", `{"length": 900, "dataset": "lcc", "input": "q", "_id": "1", "priority": 2}` + "\n",
 			`1 key not read: "priority": l.jsonl`},
 		{"s.json", `[{"id": 1, "system": "be brief", "conversations": [{"from": "human", "value": ` +

@@ -38,7 +38,7 @@ func openMember(path string, o options) (*folderFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := (&jsonLines{Values: rows.NewValues(f)}).rest()
+	n, err := countObjects(f)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
@@ -49,6 +49,18 @@ func openMember(path string, o options) (*folderFile, error) {
 	r := src.(*reader)
 	r.member = true
 	return &folderFile{r, n}, nil
+}
+
+// countObjects returns the number of JSON objects of a file.
+func countObjects(f *rows.File) (n int, err error) {
+	from, err := rows.NewReader(f)
+	for ; err == nil; n++ {
+		_, err = from.Record()
+	}
+	if err == io.EOF {
+		return n - 1, nil
+	}
+	return 0, err
 }
 
 // openFolder opens every *.jsonl file of a folder, compressed or not. LongBench-E's X_e.jsonl

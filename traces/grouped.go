@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/sparseserve/sparseserve/internal/warn"
-	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
@@ -16,14 +15,15 @@ import (
 // row's end and its own recorded time. A row without a session is one of its own. The whole file is
 // kept.
 type grouped struct {
-	*jsonLines
+	*lines
 	seed   uint64
 	talks  []*talk
 	failed int
 	read   bool
 }
 
-func (g *grouped) timed() bool { return g.timeKey() != "" }
+func (g *grouped) timed() bool { return g.hasTime }
+func (g *grouped) texts() bool { return g.Format.texts }
 
 func (g *grouped) talk() (*talk, error) {
 	if !g.read {
@@ -44,7 +44,7 @@ func (g *grouped) talk() (*talk, error) {
 func (g *grouped) load() error {
 	sessions, order := map[string][]row{}, []string{}
 	for n := 1; ; n++ {
-		r, err := g.jsonLines.next()
+		r, err := g.lines.next()
 		if err == io.EOF {
 			break
 		} else if err != nil {
@@ -101,7 +101,7 @@ func turnsOf(all []row) (turns []turn) {
 }
 
 func (g *grouped) warnings() []warn.Warning {
-	w := g.jsonLines.warnings(g.n)
+	w := g.lines.warnings(g.n)
 	if g.failed > 0 {
 		w = append(w, leftOut(g.failed, g.Source().Name))
 	}
@@ -119,17 +119,3 @@ func (g *grouped) rest() (n int, err error) {
 }
 
 func (g *grouped) Close() error { return g.Source().Close() }
-
-// delayed returns the pause of a row in milliseconds.
-func delayed(key string, delays ...rows.Numeral) (pause des.Time, err error) {
-	for _, text := range delays {
-		if text != "" {
-			more, err := rows.Time(key, string(text), des.Millisecond)
-			if err != nil {
-				return 0, err
-			}
-			pause += more
-		}
-	}
-	return min(pause, rows.Latest), nil
-}

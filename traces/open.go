@@ -3,7 +3,6 @@ package traces
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -88,66 +87,26 @@ func noFile(path string) error {
 	return fmt.Errorf("%s: no such file or folder", path)
 }
 
-// newSource detects the format of a file from its first record: the header of a CSV, or a JSON
-// value.
+// newSource detects the format of a file from its first record.
 func newSource(f *rows.File, o options) (source, string, error) {
-	if first := f.First(); first == '{' || first == '[' {
-		return newJSONSource(rows.NewValues(f), o)
-	}
-	table, err := rows.NewTable(f)
+	from, err := rows.NewReader(f)
 	if err != nil {
 		return nil, "", err
 	}
-	format, err := formatOf(o.format, false, func(column string) bool {
-		return table.Column(column) >= 0
-	})
+	format, err := formatOf(o.format, from)
 	if err != nil {
-		return nil, "", table.Fault(rows.Wrong("header", strings.Join(table.Header, ","), err.Error()))
-	}
-	return &reader{lines: newCSV(format.csv, table), ordered: o.ordered}, format.Name, nil
-}
-
-func newJSONSource(values *rows.Values, o options) (source, string, error) {
-	first, err := values.Peek()
-	if err == io.EOF {
-		err = &rows.Error{File: values.Source().Name, Problem: "no requests in it"}
-	}
-	if err != nil {
-		return nil, "", err
-	}
-	keys := rows.Keys(first)
-	format, err := formatOf(o.format, true, func(key string) bool {
-		return slices.Contains(keys, key)
-	})
-	if err != nil {
-		return nil, "", values.Fault(rows.Wrong("keys", strings.Join(keys, ", "), err.Error()))
+		key := "header"
+		if from.JSON() {
+			key = "keys"
+		}
+		return nil, "", from.Fault(rows.Wrong(key, strings.Join(from.Names(), ","), err.Error()))
 	}
 	if format.talks {
-		return newSessions(newShareGPT(values, &o), o.scale, o.think), format.Name, nil
+		return newSessions(newShareGPT(from.(*rows.Values), &o), o.scale, o.think), format.Name, nil
 	}
-	lines := &jsonLines{Values: values, decoder: format.json(&o, first)}
-	if format.sessions(keys) {
-		return newSessions(&grouped{jsonLines: lines, seed: o.seed}, o.scale, o.think), format.Name, nil
+	d := newLines(format, from, &o)
+	if format.grouped == "*" || format.grouped != "" && has(from, format.grouped) {
+		return newSessions(&grouped{lines: d, seed: o.seed}, o.scale, o.think), format.Name, nil
 	}
-	return &reader{lines: lines, ordered: o.ordered}, format.Name, nil
-}
-
-// formatOf returns the format of the given name. Without a name it returns the first format, JSON
-// or CSV as the file, whose keys the first record has.
-func formatOf(name string, json bool, has func(key string) bool) (Format, error) {
-	var known []string
-	for _, f := range Formats() {
-		if name == f.Name || name == "" && f.isJSON() == json && f.missing(has) == "" {
-			return f, f.fits(json, has)
-		}
-		if f.isJSON() == json {
-			needs := strings.ReplaceAll(strings.Join(f.needs(), ", "), "|", " or ")
-			known = append(known, needs+" ("+f.Name+")")
-		}
-	}
-	is := "JSON, or has "
-	if json {
-		is = "CSV, or has "
-	}
-	return Format{}, errors.New("no known format; a trace is " + is + strings.Join(known, "; or "))
+	return &reader{lines: d, ordered: o.ordered}, format.Name, nil
 }

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sparseserve/sparseserve/internal/nearest"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -50,22 +49,12 @@ const (
 	keep     skip = iota
 	failed        // 0 tokens of prompt or output: never served
 	excluded      // a set that is not selected
+	part          // the beginning of the next row
 )
-
-// lines are the rows of a file in one format.
-type lines interface {
-	rows.Reader
-	next() (row, error) // io.EOF at the end
-	timeKey() string    // the key of the time; empty if the file has none
-	sessionKey() string // the key of the session
-	texts() bool
-	warnings(kept int) []warn.Warning
-	rest() (int, error)
-}
 
 // reader turns rows into requests.
 type reader struct {
-	lines
+	*lines
 
 	member  bool // one of several files: it may have no selected request
 	ordered bool // reject decreasing times
@@ -77,7 +66,8 @@ type reader struct {
 	other                  string // an excluded set, for the message
 }
 
-func (r *reader) timed() bool  { return r.timeKey() != "" }
+func (r *reader) timed() bool  { return r.hasTime }
+func (r *reader) texts() bool  { return r.Format.texts }
 func (r *reader) Close() error { return r.Source().Close() }
 
 func (r *reader) next() (sim.Arrival, error) {
@@ -155,8 +145,8 @@ func leftOut(n int, file string) warn.Warning {
 		"tokens): %s", rows.Plural(n, "row"), file).About("failed")
 }
 
-// unread warns of unread parts of a file and suggests the nearest known name for each.
-func unread(what string, names, known []string, file string) []warn.Warning {
+// unread warns of unread parts of a file.
+func unread(what string, names []string, file string) []warn.Warning {
 	if len(names) == 0 {
 		return nil
 	}
@@ -167,23 +157,10 @@ func unread(what string, names, known []string, file string) []warn.Warning {
 			said = append(said, fmt.Sprintf("%d more", len(names)-most))
 			break
 		}
-		text := strconv.Quote(rows.Short(name))
-		if near := nearest.Name(name, known); near != "" {
-			text += fmt.Sprintf(" (did you mean %q?)", near)
-		}
-		said = append(said, text)
+		said = append(said, strconv.Quote(rows.Short(name)))
 	}
 	return []warn.Warning{warn.New(warn.TraceContent, "%s not read: %s: %s",
 		rows.Plural(len(names), what), strings.Join(said, ", "), file).About("not read")}
-}
-
-// pictured warns of the images of n of kept requests, which a column or key names.
-func pictured(n, kept int, name, file string) []warn.Warning {
-	if n == 0 {
-		return nil
-	}
-	return []warn.Warning{warn.New(warn.TraceContent, "%d of %s have images (%s): their encoder's "+
-		"time and tokens are left out: %s", n, rows.Plural(kept, "request"), name, file).About("images")}
 }
 
 // estimated warns that a file has no token counts.

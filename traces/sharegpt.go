@@ -3,8 +3,9 @@ package traces
 import (
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim/prefix"
@@ -25,16 +26,10 @@ type shareGPT struct {
 	count  tokenCounter
 	seed   uint64
 
-	n, empty   int // conversations, and conversations without a turn
-	firstEmpty int // line of the first conversation without a turn
-	dropped    droppedKeys
+	n, empty   int      // conversations, and conversations without a turn
+	firstEmpty int      // line of the first conversation without a turn
+	dropped    []string // unread keys of the first conversation and its messages
 }
-
-// conversationKeys are the keys of a conversation, messageKeys the keys of its messages.
-var (
-	conversationKeys = []string{"conversations", "messages", "id"}
-	messageKeys      = []string{"from", "value", "role", "content"}
-)
 
 // message is a message of either style: a role and a text.
 type message struct {
@@ -107,14 +102,26 @@ func (d *shareGPT) read() (turns []turn, err error) {
 	if err != nil {
 		return nil, d.values.Fault(err)
 	}
-	var each struct{ Conversations, Messages []json.RawMessage }
-	if !d.dropped.seen && json.Unmarshal(raw, &each) == nil {
-		d.dropped.of(raw, conversationKeys)
-		for _, m := range append(each.Conversations, each.Messages...) {
-			d.dropped.add(m, messageKeys)
+	if d.n == 0 && d.dropped == nil {
+		d.dropped = []string{}
+		d.drop(raw, "conversations|messages|id")
+		var each struct{ Conversations, Messages []json.RawMessage }
+		if json.Unmarshal(raw, &each) == nil {
+			for _, m := range append(each.Conversations, each.Messages...) {
+				d.drop(m, "from|value|role|content")
+			}
 		}
 	}
 	return turns, nil
+}
+
+// drop adds the keys of an object that are not known.
+func (d *shareGPT) drop(object []byte, known string) {
+	for _, key := range rows.Keys(object) {
+		if !slices.Contains(strings.Split(known, "|"), key) && !slices.Contains(d.dropped, key) {
+			d.dropped = append(d.dropped, key)
+		}
+	}
 }
 
 // turns converts messages to turns.
@@ -135,30 +142,21 @@ func (d *shareGPT) turns(messages []message) (turns []turn, err error) {
 		case said == nil:
 			continue
 		}
-		tokens, id := d.count.tokens(*said), textID(speakers[*who], *said)
-		switch {
-		case tokens == 0:
+		pieces, tokens, err := d.count.piece(key, speakers[*who], *said)
+		if err != nil {
+			return nil, err
+		} else if tokens == 0 {
 			continue
-		case tokens > rows.MaxTokens:
-			return nil, rows.Wrong(key, *who, "too long a text")
 		}
 		if speakers[*who] != model || !question {
-			asked = append(asked, prefix.Piece{ID: id, Tokens: tokens})
+			asked = append(asked, pieces...)
 			question = question || speakers[*who] == user
 			continue
 		}
-		turns = append(turns, turn{asked: asked, output: tokens, answer: id, pause: -1})
+		turns = append(turns, turn{asked: asked, output: tokens, answer: pieces[0].ID, pause: -1})
 		asked, question = nil, false
 	}
 	return turns, nil
-}
-
-// textID returns a text's id, its FNV-1a hash.
-func textID(who speaker, text string) uint64 {
-	h := fnv.New64a()
-	h.Write([]byte{byte(who)})
-	io.WriteString(h, text)
-	return max(1, h.Sum64())
 }
 
 func (d *shareGPT) warnings() []warn.Warning {
@@ -169,7 +167,8 @@ func (d *shareGPT) warnings() []warn.Warning {
 			"%s left out without a question and its answer: %s, the first conversations at line %d",
 			rows.Plural(d.empty, "conversation"), file, d.firstEmpty).About("conversations"))
 	}
-	return append(w, d.dropped.warning(file)...)
+	slices.Sort(d.dropped)
+	return append(w, unread("key", d.dropped, file)...)
 }
 
 // rest counts the remaining turns, up to the first unreadable conversation.

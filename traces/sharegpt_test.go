@@ -98,10 +98,10 @@ func TestBadShareGPT(t *testing.T) {
 		"ends in a comma": {"[" + good + ",\n", 2, "", ""},
 		"half of one":     {"[\n" + good + ",\n" + good[:40], 3, "", ""},
 		"no comma":        {"[\n" + good + "\n" + good + "]", 3, "", ""},
-		"no conversation": {"[" + good + ",\n7]", 2, "line", "7"},
-		"another key":     {"[" + good + ",\n{\"turns\": []}]", 2, "conversations", ""},
+		"no conversation": {"[" + good + ",\n7]", 2, "[1]", "7"},
+		"another key":     {"[" + good + ",\n{\"turns\": []}]", 2, "[1].conversations", ""},
 		"no list": {
-			"[" + good + ",\n{\"conversations\": 7}]", 2, "conversations", "number"},
+			"[" + good + ",\n{\"conversations\": 7}]", 2, "[1].conversations", "number"},
 		"no text": {
 			good + "\n{\"conversations\": [{\"from\": \"human\",\n\"value\": 7}]}", 3,
 			"conversations.value", "number"},
@@ -113,7 +113,7 @@ func TestBadShareGPT(t *testing.T) {
 		"after an array, on its line": {"[" + good + ",\n" + good + "] garbage", 2, "", ""},
 		"another bracket":             {"[\n" + good + "\n]\n]", 4, "", ""},
 		"a number after an array":     {"[" + good + "]\n7", 2, "line", "7"},
-		"an array in one":             {"[" + good + ",\n[" + good + "]]", 2, "line", "*"},
+		"an array in one":             {"[" + good + ",\n[" + good + "]]", 2, "[1]", "*"},
 		"no second array's end":       {"[" + good + "]\n[" + good, 2, "", ""},
 		"a fault far below": {
 			"[\n" + strings.Repeat(good+"\n,\n", 50) + "{\"messages\":\n!}]", 103, "", ""},

@@ -53,30 +53,33 @@ func parseTable() []set {
 	}
 	var sets []set
 	for {
-		f, err := table.Next()
+		f, err := table.Record()
 		if err == io.EOF {
 			return sets
 		} else if err != nil {
 			panic(err)
 		}
-		if n := len(sets); n == 0 || sets[n-1].name != f[0] {
+		if name, n := f.Text("set"), len(sets); n == 0 || sets[n-1].name != name {
 			sets = append(sets, set{
-				name: f[0], unit: f[1], requests: int(number(f[2])), maxNewTokens: int(number(f[3])),
-				columns: make(map[string]column, 5),
+				name: strings.Clone(name), unit: strings.Clone(f.Text("unit")),
+				requests:     int(number(f.Text("requests"))),
+				maxNewTokens: int(number(f.Text("max_new_tokens"))),
+				columns:      make(map[string]column, 5),
 			})
 		}
-		c := column{mean: number(f[6]), min: number(f[7]), max: number(f[8])}
-		if f[5] != "" {
-			c.perUnit = number(f[5])
+		c := column{mean: number(f.Text("mean")), min: number(f.Text("min")),
+			max: number(f.Text("max"))}
+		if perUnit := f.Text("per_unit"); perUnit != "" {
+			c.perUnit = number(perUnit)
 		}
-		quantiles := f[9]
+		quantiles := strings.Clone(f.Text("quantiles"))
 		c.quantiles = sync.OnceValue(func() (q []float64) {
 			for text := range strings.SplitSeq(quantiles, " ") {
 				q = append(q, number(text))
 			}
 			return q
 		})
-		sets[len(sets)-1].columns[f[4]] = c
+		sets[len(sets)-1].columns[strings.Clone(f.Text("column"))] = c
 	}
 }
 

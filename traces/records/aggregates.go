@@ -73,29 +73,24 @@ var layouts = []layout{
 		stats: [4]string{"mean", "quantiles_p50", "quantiles_p90", "quantiles_p99"}, unit: 1},
 }
 
-// aggregates are the numbers of a result, by key, with its text.
+// aggregates are the numbers of a result.
 type aggregates struct {
 	*layout
-	numbers map[string]float64
-	text    []byte
-	sglang  bool // SGLang's client, whatever the server
+	rows.Record
+	text   []byte
+	sglang bool // SGLang's client, whatever the server
 }
 
 // aggregatesOf returns the aggregates of a result; false if no layout fits it.
 func aggregatesOf(text []byte) (a aggregates, ok bool) {
-	a = aggregates{numbers: map[string]float64{}, text: text}
-	all, err := leavesOf(text)
+	rec, err := rows.NewObject(text)
 	if err != nil {
 		return a, false
 	}
-	for path, text := range all {
-		if v, err := strconv.ParseFloat(text, 64); err == nil {
-			a.numbers[path] = v
-		}
-	}
-	a.sglang = strings.HasPrefix(all["backend"], formatSGLang)
+	a = aggregates{Record: rec, text: text}
+	a.sglang = strings.HasPrefix(a.Text("backend"), formatSGLang)
 	for i := range layouts {
-		if _, ok := a.numbers[layouts[i].is]; ok {
+		if _, ok := a.number(layouts[i].is); ok {
 			a.layout = &layouts[i]
 			return a, true
 		}
@@ -103,20 +98,32 @@ func aggregatesOf(text []byte) (a aggregates, ok bool) {
 	return a, false
 }
 
+// number returns a number of the result; false if it has none of that name.
+func (a aggregates) number(name string) (v float64, ok bool) {
+	v, err := strconv.ParseFloat(a.Text(name), 64)
+	return v, err == nil && name != "" && !math.IsInf(v, 0) && !math.IsNaN(v)
+}
+
+// of is number without the second value.
+func (a aggregates) of(name string) float64 {
+	v, _ := a.number(name)
+	return v
+}
+
 // record makes requests with the lengths and times of the result's load, and its figures.
 func (a aggregates) record(m *Record) error {
 	m.Figures = map[string]float64{}
 	for i, name := range a.names {
 		for j, stat := range a.stats {
-			if v, ok := a.numbers[fmt.Sprintf(a.latency, name, stat)]; ok && name != "" && v > 0 {
+			if v, ok := a.number(fmt.Sprintf(a.latency, name, stat)); ok && name != "" && v > 0 {
 				m.Figures[latencies[i]+"_"+statistics[j]+"_s"] = v * a.unit
 			}
 		}
 	}
-	if v, ok := a.numbers[a.throughput]; ok {
+	if v, ok := a.number(a.throughput); ok {
 		m.Figures["throughput_tok_s"] = v
 	}
-	n, prompts, outputs := a.numbers[a.requests], a.numbers[a.prompts], a.numbers[a.outputs]
+	n, prompts, outputs := a.of(a.requests), a.of(a.prompts), a.of(a.outputs)
 	if a.sums {
 		prompts, outputs = prompts/n, outputs/n
 	}
@@ -141,7 +148,7 @@ func (a aggregates) record(m *Record) error {
 		return rows.Wrong(a.requests, rows.Decimals(n), fmt.Sprintf("with %g and %g tokens and %g s "+
 			"each: beyond what a benchmark measures", prompts, outputs, e2e))
 	}
-	m.Failed = int(max(a.numbers[a.failed], a.numbers[a.sent]-n, 0))
+	m.Failed = int(max(a.of(a.failed), a.of(a.sent)-n, 0))
 	var v struct {
 		load
 		Dataset string  `json:"dataset_name"`
@@ -156,7 +163,7 @@ func (a aggregates) record(m *Record) error {
 	}
 	l := v.load
 	if !a.sums {
-		l = load{Rate: limit(a.numbers[a.rate]), Clients: limit(math.Round(a.numbers[a.clients]))}
+		l = load{Rate: limit(a.of(a.rate)), Clients: limit(math.Round(a.of(a.clients)))}
 		if l.Rate == 0 && l.Clients == 0 { // by Little's law
 			l.Clients = limit(max(1, math.Round(e2e*m.Figures["throughput_tok_s"]/outputs)))
 		}

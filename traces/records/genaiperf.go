@@ -20,7 +20,7 @@ type genAIPerf struct {
 }
 
 type genAIPerfRequest struct {
-	At     rows.Numeral `json:"timestamp"`
+	At     json.Number `json:"timestamp"`
 	Inputs struct {
 		Payload string `json:"payload"`
 	} `json:"request_inputs"`

@@ -41,7 +41,11 @@ func readGuideLLM(text []byte) ([]sent, error) {
 			all = append(all, sent{failed: true})
 		}
 		for j, raw := range done {
-			s, _, err := guideLLM.decode(raw)
+			rec, err := rows.NewObject(raw)
+			var s sent
+			if err == nil {
+				s, err = guideLLM.request(rec)
+			}
 			if err != nil {
 				return nil, rows.Under(fmt.Sprintf("%s.successful[%d]", where, j), err)
 			}

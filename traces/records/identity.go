@@ -21,15 +21,14 @@ const (
 type identity map[string]prefix.Piece
 
 // of returns the content of a row's prompt; nil for a record without such a column.
-func (d identity) of(l leaves, prompt int) (*prefix.Content, error) {
+func (d identity) of(t *rows.Table, rec rows.Record, prompt int) (*prefix.Content, error) {
 	column := contentColumn
-	text, ok := l[column]
-	if !ok {
+	if !t.Has(column) {
 		column = promptIDColumn
-		text, ok = l[column]
 	}
+	text := rec.Text(column)
 	switch {
-	case !ok:
+	case !t.Has(column):
 		return nil, nil
 	case text == "":
 		return nil, rows.Wrong(column, text, "missing or empty; in a record with this column each "+
@@ -77,15 +76,6 @@ func identifyTexts(all []sent) {
 			s.content = t.content(s.text, s.prompt)
 		}
 	}
-}
-
-// textOf returns the text of a JSON value: a string's text, or the value as written. It is empty
-// for null.
-func textOf(raw json.RawMessage) (text string) {
-	if json.Unmarshal(raw, &text) != nil {
-		return string(raw)
-	}
-	return text
 }
 
 // promptText returns the prompt of a request body: its messages, as JSON, or its prompt. A text

@@ -100,7 +100,7 @@ var notJSON = regexp.MustCompile(`([:,\[]\s*)(?:-?Infinity|NaN)\b`)
 
 // decode returns the requests in file order. JSON is detected by its first non-blank character.
 func (m *Record) decode(f *rows.File) ([]sent, error) {
-	if first := f.First(); first != '{' && first != '[' {
+	if !f.IsJSON() {
 		m.Format = formatCSV
 		return readCSV(f)
 	}
@@ -108,30 +108,19 @@ func (m *Record) decode(f *rows.File) ([]sent, error) {
 	if err != nil {
 		return nil, err
 	}
-	values := rows.NewValues(rows.Text(f.Name, notJSON.ReplaceAll(text, []byte("${1}null"))))
-	raw, err := values.Peek()
-	if err == io.EOF {
-		return nil, nil
-	} else if err != nil {
+	values, err := rows.NewValues(rows.Text(f.Name, notJSON.ReplaceAll(text, []byte("${1}null"))))
+	if err != nil {
 		return nil, err
 	}
-	keys := rows.Keys(raw)
-	if !has(keys, "benchmarks|experiments|ttfts|itls") {
+	if !rows.Has(values.Names(), "benchmarks|experiments|ttfts|itls") {
 		for i := range tools {
-			if t := &tools[i]; has(keys, t.is) {
+			if t := &tools[i]; values.Has(t.is) {
 				m.Format = t.format
 				return m.readRequests(f.Name, values, t)
 			}
 		}
 	}
 	return m.readRun(values)
-}
-
-// has reports whether keys have one of alternative names.
-func has(keys []string, names string) bool {
-	return slices.ContainsFunc(strings.Split(names, "|"), func(name string) bool {
-		return slices.Contains(keys, name)
-	})
 }
 
 // readRequests reads a record of requests of one tool.
@@ -143,7 +132,7 @@ func (m *Record) readRequests(file string, values *rows.Values, t *tool) (all []
 		}
 	}
 	for {
-		raw, err := values.Next()
+		rec, err := values.Record()
 		if err == io.EOF {
 			if t.start == "" {
 				m.made(load{Clients: clients}, all)
@@ -152,30 +141,15 @@ func (m *Record) readRequests(file string, values *rows.Values, t *tool) (all []
 		} else if err != nil {
 			return nil, err
 		}
-		s, ok, err := t.decode(raw)
+		if t.warmup != "" && rec.Text(t.warmup) == "warmup" {
+			continue
+		}
+		s, err := t.request(rec)
 		if err != nil {
 			return nil, values.Fault(err)
 		}
-		if ok {
-			all = append(all, s)
-		}
+		all = append(all, s)
 	}
-}
-
-// decode reads a request from JSON; false if it is one of the warm-up.
-func (t *tool) decode(raw []byte) (s sent, ok bool, err error) {
-	l, err := leavesOf(raw)
-	if err != nil || t.warmup != "" && l[t.warmup] == "warmup" {
-		return s, false, err
-	}
-	if s, err = t.request(l); err == nil && t.text != "" {
-		var keys map[string]json.RawMessage
-		err = json.Unmarshal(raw, &keys)
-		for name := range strings.SplitSeq(t.text, "|") {
-			s.text = cmp.Or(s.text, textOf(keys[name]))
-		}
-	}
-	return s, true, err
 }
 
 // llmPerfClients returns the clients of an llmperf record, which the file beside it has.
@@ -218,13 +192,13 @@ func (m *Record) readRun(values *rows.Values) (all []sent, err error) {
 	keys := rows.Keys(last)
 	a, aggregated := aggregatesOf(last)
 	switch {
-	case has(keys, "benchmarks"):
+	case rows.Has(keys, "benchmarks"):
 		m.Format = formatGuideLLM
 		all, err = readGuideLLM(last)
-	case has(keys, "experiments"):
+	case rows.Has(keys, "experiments"):
 		m.Format = formatGenAIPerf
 		all, err = m.readGenAIPerf(last)
-	case !aggregated && !has(keys, "ttfts|itls"):
+	case !aggregated && !rows.Has(keys, "ttfts|itls"):
 		err = rows.Wrong("", string(last[:min(len(last), 60)]), known)
 	default:
 		m.Format = formatVLLM
@@ -234,7 +208,7 @@ func (m *Record) readRun(values *rows.Values) (all []sent, err error) {
 		if a.sglang {
 			m.Format = formatSGLang
 		}
-		if has(keys, "ttfts|itls") {
+		if rows.Has(keys, "ttfts|itls") {
 			all, err = m.readVLLM(last)
 		} else {
 			err = a.record(m)
@@ -252,37 +226,25 @@ func readCSV(f *rows.File) (all []sent, err error) {
 	if err != nil {
 		return nil, err
 	}
-	header, prompts, l := leaves{}, identity{}, leaves{}
-	for i, name := range table.Header {
-		table.Header[i] = strings.ToLower(strings.TrimSpace(name))
-		header[table.Header[i]] = "named"
-	}
 	t := csvTool
-	err = t.lacks(header)
-	if _, a := t.find(header, t.start); a == "" {
-		if _, b := t.find(header, t.ttft); b == "" {
-			err = rows.Wrong("header", strings.Join(table.Header, ","), known)
-		}
+	err = t.lacks(header{table})
+	if !table.Has("ttft_s") && !table.Has("ttft") && !table.Has("e2e_s") {
+		err = rows.Wrong("header", strings.Join(table.Names(), ","), known)
 	}
 	if err != nil {
 		return nil, table.Fault(err)
 	}
+	prompts := identity{}
 	for {
-		cells, err := table.Next()
+		rec, err := table.Record()
 		if err == io.EOF {
 			return all, nil
 		} else if err != nil {
 			return nil, err
 		}
-		if err := table.Whole(cells); err != nil {
-			return nil, table.Fault(err)
-		}
-		for i, name := range table.Header {
-			l[name] = cells[i]
-		}
-		s, err := t.request(l)
+		s, err := t.request(rec)
 		if err == nil && !s.failed {
-			s.content, err = prompts.of(l, s.prompt)
+			s.content, err = prompts.of(table, rec, s.prompt)
 		}
 		if err != nil {
 			return nil, table.Fault(err)
@@ -290,3 +252,15 @@ func readCSV(f *rows.File) (all []sent, err error) {
 		all = append(all, s)
 	}
 }
+
+// header is a record that has a value in each column.
+type header struct{ *rows.Table }
+
+func (h header) Text(name string) string {
+	if h.Has(name) {
+		return name
+	}
+	return ""
+}
+
+func (header) List(string) []json.RawMessage { return nil }

@@ -173,7 +173,8 @@ func TestBadRecords(t *testing.T) {
 		"perf, unstreamed": {perf(`"output_token_times": [1010.125, 1010.5]`, `"a": 1`), 4, "[1]", ""},
 		"perf, backwards": {
 			perf(`"end_time": 1010.5`, `"end_time": 1009`), 4, "[1].end_time", "1009"},
-		"perf, type": {perf(`"input_tokens": 200`, `"input_tokens": "x"`), 4, "[1].info.input_tokens", "x"},
+		"perf, type": {
+			perf(`"input_tokens": 200`, `"input_tokens": "x"`), 4, "[1].info.input_tokens", "x"},
 		"perf, cut short": {
 			perf(`"end_time": 1010.5`, `"end_time": 1010.1`), 4, "[1].end_time", "1010.1"},
 		"guide, no text": {
@@ -286,7 +287,7 @@ func TestAIPerf(t *testing.T) {
 	for _, c := range [][2]string{
 		{line(0, "profiling", false, 1, "parsec"), `f:1: metrics.time_to_first_token.unit = "parsec": unknown`},
 		{strings.Replace(text, "time_to_first_token", "ttft", 2), "f:2: lacks metrics.time_to_first"},
-		{text + `{"metadata": {"request_start_ns": "x"}}`, "f:5: lacks metrics.input_sequence_length.value"},
+		{text + `{"metadata": {"request_start_ns": "x"}}`, "f:5: lacks metrics.input_sequence_length"},
 		{strings.Replace(text, "\n", "\n{", 1), "f:2: "},
 		{line(0, "profiling", false, 0, "s"), "no time to the first token"},
 		{strings.ReplaceAll(text, `"request_start_ns"`, `"start"`), "lacks metadata.request_start_ns"},

@@ -1,8 +1,6 @@
 package records
 
 import (
-	"bytes"
-	"encoding/json"
 	"math"
 	"strconv"
 	"strings"
@@ -35,8 +33,8 @@ type tool struct {
 
 const streaming = "record with streaming, so that first tokens have a time"
 
-// csvTool has the columns of a CSV record, in any order and among others. The further names are
-// those of LMBenchmark's multi-round-qa.py. A failed request has no output tokens. An optional
+// csvTool has the columns of a CSV record, in any order and among others. LMBenchmark's
+// multi-round-qa.py has the further names. A failed request has no output tokens. An optional
 // column prompt_id or content describes shared prompts (identity).
 var csvTool = tool{format: formatCSV, start: "arrival_s|arrived_s|launch_time", unit: des.Second,
 	prompt: "prompt_tokens", output: "output_tokens|generation_tokens", ttft: "ttft_s|ttft",
@@ -45,15 +43,17 @@ var csvTool = tool{format: formatCSV, start: "arrival_s|arrived_s|launch_time", 
 
 const csvColumns = "arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s"
 
-// tools are those whose records are requests one after another or in a list:
+// tools are the tools whose records are requests, in sequence or in a list:
 //
-//   - AIPerf's profile_export.jsonl (ai-dynamo/aiperf), each metric a value with a unit; its results
-//     leave out the warm-up
-//   - trtllm-bench --request_json (RequestRecord in tensorrt_llm/bench/dataclasses/statistics.py)
+//   - AIPerf's profile_export.jsonl (ai-dynamo/aiperf), each metric a value with a unit; its
+//     results leave out the warm-up
+//   - trtllm-bench --request_json (RequestRecord in
+//     tensorrt_llm/bench/dataclasses/statistics.py)
 //   - llmperf's X_individual_responses.json (ray-project/llmperf, src/llmperf/common_metrics.py),
 //     which has no times; X_summary.json has the number of clients
 //   - per_request_lifecycle_metrics.json of inference-perf (kubernetes-sigs, build_per_request_
-//     lifecycle_entry in inference_perf/reportgen/base.py), by report.request_lifecycle.per_request.
+//     lifecycle_entry in inference_perf/reportgen/base.py), by
+//     report.request_lifecycle.per_request.
 //     The server's count of output tokens is preferred, because the client's tokenizer may count
 //     other tokens than the server's steps. In older versions they are in info.
 var tools = []tool{
@@ -85,68 +85,21 @@ var guideLLM = tool{format: formatGuideLLM, start: "request_start_time|start_tim
 	prompt: "prompt_tokens", output: "output_tokens", text: "request_args|prompt",
 	advice: "record with streaming, against a server that counts tokens"}
 
-// leaves are the values of a request by path, as written. Null is none.
-type leaves map[string]string
-
-// leavesOf returns the leaves of a JSON object.
-func leavesOf(raw []byte) (leaves, error) {
-	var v map[string]any
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	if err := d.Decode(&v); err != nil {
-		return nil, rows.Decode(raw, &v)
+// find is rows.Find without values that stand for none.
+func (t *tool) find(rec rows.Record, names string) (name, text string) {
+	if name, text = rows.Find(rec, names); text == t.none {
+		text = ""
 	}
-	l := leaves{}
-	for key, value := range v {
-		l.add(key, value)
-	}
-	return l, nil
-}
-
-func (l leaves) add(path string, value any) {
-	switch v := value.(type) {
-	case map[string]any:
-		l[path] = "{}"
-		for key, value := range v {
-			l.add(path+"."+key, value)
-		}
-	case []any:
-		if l[path] = "[]"; len(v) > 0 {
-			l.add(path+".0", v[0])
-		}
-	case json.Number:
-		l[path] = v.String()
-	case bool:
-		l[path] = strconv.FormatBool(v)
-	case string:
-		l[path] = v
-	}
-}
-
-// find returns the first of alternative paths that is there, with its text, but 0 only if no other
-// is; the first and "" if none is.
-func (t *tool) find(l leaves, paths string) (path, text string) {
-	path, _, _ = strings.Cut(paths, "|")
-	for other := range strings.SplitSeq(paths, "|") {
-		switch found := strings.TrimSpace(l[other]); {
-		case found == "" || found == t.none || found == "0" && text != "":
-		default:
-			path, text = other, found
-		}
-		if text != "" && text != "0" {
-			break
-		}
-	}
-	return path, text
+	return name, text
 }
 
 // lacks returns an error that names the missing fields of a request and how to record them, or nil.
-func (t *tool) lacks(l leaves) error {
+func (t *tool) lacks(rec rows.Record) error {
 	var missing []string
 	for _, alternatives := range []string{t.start, t.prompt, t.output, t.first + "|" + t.ttft,
 		t.end + "|" + t.e2e + "|" + t.after} {
 		alternatives = strings.Trim(alternatives, "|")
-		if path, text := t.find(l, alternatives); text == "" && path != "" {
+		if path, text := t.find(rec, alternatives); text == "" && path != "" {
 			missing = append(missing, path)
 		}
 	}
@@ -175,15 +128,15 @@ type sent struct {
 }
 
 // request reads a request.
-func (t *tool) request(l leaves) (s sent, err error) {
+func (t *tool) request(rec rows.Record) (s sent, err error) {
 	for path := range strings.SplitSeq(t.failed, "|") {
-		switch l[path] {
+		switch rec.Text(path) {
 		case "", "0", "false":
 		default:
 			return sent{failed: true}, nil
 		}
 	}
-	output, text := t.find(l, t.output)
+	output, text := t.find(rec, t.output)
 	if text == "" && t.partial {
 		return sent{failed: true}, nil
 	}
@@ -192,28 +145,31 @@ func (t *tool) request(l leaves) (s sent, err error) {
 			return sent{failed: true}, err
 		}
 	}
-	if err := t.lacks(l); err != nil {
+	if err := t.lacks(rec); err != nil {
 		return s, err
 	}
-	prompt, text := t.find(l, t.prompt)
+	prompt, text := t.find(rec, t.prompt)
 	if s.prompt, err = rows.Tokens(prompt, text, 1); err != nil {
 		return s, err
 	}
-	if start, text := t.find(l, t.start); start != "" {
+	if start, text := t.find(rec, t.start); start != "" {
 		if s.at, err = rows.Time(start, text, t.unit); err != nil {
 			return s, err
 		}
 	}
-	ttft, err := t.since(l, s.at, t.first, t.ttft)
+	ttft, err := t.since(rec, s.at, t.first, t.ttft)
 	if err != nil {
 		return s, err
 	}
-	e2e, err := t.since(l, s.at, t.end, t.e2e+"|"+t.after)
+	e2e, err := t.since(rec, s.at, t.end, t.e2e+"|"+t.after)
 	if err != nil {
 		return s, err
 	}
 	if e2e.key == t.after {
 		e2e.seconds += ttft.seconds
+	}
+	if t.text != "" {
+		_, s.text = rows.Find(rec, t.text)
 	}
 	return s, s.took(ttft, e2e)
 }
@@ -225,17 +181,19 @@ type duration struct {
 }
 
 // since reads the time from at to a time on the record's clock, or a duration.
-func (t *tool) since(l leaves, at des.Time, clock, durations string) (d duration, err error) {
-	if d.key, d.text = t.find(l, clock); d.text != "" {
+func (t *tool) since(rec rows.Record, at des.Time, clock, durations string) (d duration,
+	err error) {
+	if d.key, d.text = t.find(rec, clock); d.text != "" {
 		then, err := rows.Time(d.key, d.text, t.unit)
 		d.seconds = (then - at).Seconds()
 		return d, err
 	}
-	d.key, d.text = t.find(l, strings.Trim(durations, "|"))
+	d.key, d.text = t.find(rec, strings.Trim(durations, "|"))
 	unit, known := units["s"], true
 	if value, ok := strings.CutSuffix(d.key, ".value"); ok {
-		if unit, known = units[l[value+".unit"]]; !known {
-			return d, rows.Wrong(value+".unit", l[value+".unit"], "unknown; known are ns, us, ms and s")
+		if unit, known = units[rec.Text(value+".unit")]; !known {
+			return d, rows.Wrong(value+".unit", rec.Text(value+".unit"),
+				"unknown; known are ns, us, ms and s")
 		}
 	} else if strings.HasSuffix(d.key, "_ms") {
 		unit = units["ms"]

@@ -28,11 +28,25 @@ type File struct {
 	lines  lines
 }
 
-// Reader is the common part of Table and Values: the records of a file.
+// Reader reads the records of a file: Table or Values.
 type Reader interface {
 	Source() *File
+	JSON() bool
+	Names() []string      // columns, or the keys of the first object
+	Has(name string) bool // in the columns or the first object
+	// Record returns the next record, valid until the next call, or io.EOF.
+	Record() (Record, error)
 	Line() int              // of the record last read
+	Open() bool             // it is the last one and its line has no end
 	Fault(err error) *Error // err as an error of that record
+}
+
+// NewReader returns the rows below a header, or JSON values, as the first character says.
+func NewReader(f *File) (Reader, error) {
+	if !f.IsJSON() {
+		return NewTable(f)
+	}
+	return NewValues(f)
 }
 
 // Open opens the file at path, or standard input, compressed or not. again keeps the contents of a
@@ -88,13 +102,11 @@ func (f *File) Close() error {
 	return errors.Join(errs...)
 }
 
-// First returns the first non-blank character; 0 if there is none near the begin of the file.
-func (f *File) First() byte {
+// IsJSON reports whether the text begins as JSON.
+func (f *File) IsJSON() bool {
 	head, _ := f.text.Peek(512) // an error recurs at the next read
-	if head = bytes.TrimSpace(head); len(head) > 0 {
-		return head[0]
-	}
-	return 0
+	head = bytes.TrimSpace(head)
+	return len(head) > 0 && (head[0] == '{' || head[0] == '[')
 }
 
 // All reads the whole text, up to the size limit of package files.

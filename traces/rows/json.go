@@ -20,16 +20,51 @@ type Values struct {
 	list  bool            // within a list
 	index int             // in the list, of the value last read
 	ahead json.RawMessage // read ahead for the next call
-	begin int64           // of the value last read
+	names []string        // of the first value
+	first *Object
+	begin int64 // of the value last read
 }
 
-// NewValues returns the values of a file.
-func NewValues(f *File) *Values { return &Values{file: f, dec: json.NewDecoder(f.text)} }
+// NewValues returns the values of a file, of which there must be one.
+func NewValues(f *File) (*Values, error) {
+	v := &Values{file: f, dec: json.NewDecoder(f.text)}
+	raw, err := v.Next()
+	if err == io.EOF {
+		err = &Error{File: f.Name, Problem: "no requests in it"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	v.ahead, v.names = raw, Keys(raw)
+	if v.first, err = NewObject(raw); err != nil {
+		v.first = &Object{}
+	}
+	return v, nil
+}
 
-// Peek returns the value that Next returns next.
-func (v *Values) Peek() (raw json.RawMessage, err error) {
-	v.ahead, err = v.Next()
-	return v.ahead, err
+// Names returns the keys of the first value; none if it is no object.
+func (v *Values) Names() []string { return v.names }
+
+// Has reports whether the first value has a name.
+func (v *Values) Has(name string) bool { return v.first.raw(name) != nil }
+
+// JSON returns true.
+func (v *Values) JSON() bool { return true }
+
+// Open returns false: a value that is cut short is an error.
+func (v *Values) Open() bool { return false }
+
+// Record returns the next value, an object. The error is io.EOF at the end.
+func (v *Values) Record() (Record, error) {
+	raw, err := v.Next()
+	if err != nil {
+		return nil, err
+	}
+	o, err := NewObject(raw)
+	if err != nil {
+		return nil, v.Fault(err)
+	}
+	return o, nil
 }
 
 // Next returns the next value. The error is io.EOF at the end.
@@ -108,7 +143,8 @@ func (v *Values) Line() int { return v.file.lines.at(v.begin) }
 func (v *Values) Fault(err error) *Error {
 	e := valueError(err)
 	if v.list {
-		e.Key = strings.TrimSuffix(fmt.Sprintf("[%d].%s", v.index, e.Key), ".")
+		key := strings.TrimPrefix(e.Key, "line")
+		e.Key = strings.TrimSuffix(fmt.Sprintf("[%d].%s", v.index, key), ".")
 	}
 	return e.In(v.file.Name, v.file.lines.at(v.begin+e.at))
 }
@@ -135,18 +171,6 @@ func Decode(raw []byte, into any) error {
 		return Wrong("line", start, "not a JSON object")
 	}
 	return Wrong("line", start, "not valid JSON: "+files.JSONWords(err))
-}
-
-// Numeral is a JSON value as written, so that Tokens and Time can check it and name its key. It is
-// empty if the key is missing or null.
-type Numeral string
-
-// UnmarshalJSON keeps the text, without the quotes of a quoted number.
-func (n *Numeral) UnmarshalJSON(text []byte) error {
-	if s := string(text); s != "null" {
-		*n = Numeral(strings.Trim(s, `"`))
-	}
-	return nil
 }
 
 // Keys returns the sorted keys of an object; none if the text is not an object.

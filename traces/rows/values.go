@@ -41,18 +41,21 @@ func Tokens(key, text string, least int) (int, error) {
 // plainDigits reports whether a number is plain decimal: 1_0 and 0x10 are errors, not 10 and 16.
 func plainDigits(text string) bool { return !strings.ContainsAny(text, "_xX") }
 
-// Time parses a non-negative time in a unit. A plain decimal number is exact to the nanosecond, so
-// converted traces keep their times.
+// Time parses a non-negative time: a number in a unit, or a calendar time as the time since 1970. A
+// plain decimal number is exact to the nanosecond, so converted traces keep their times. Unit 0
+// allows calendar times alone.
 func Time(key, text string, unit des.Time) (des.Time, error) {
 	text = strings.TrimSpace(text)
 	v, err := strconv.ParseFloat(text, 64)
 	switch {
 	case text == "":
 		return 0, Wrong(key, text, "missing or empty; a time is needed")
-	case err != nil && !math.IsInf(v, 0), math.IsNaN(v), !plainDigits(text):
+	case unit == 0, err != nil && !math.IsInf(v, 0):
+		return calendar(key, text, unit)
+	case math.IsNaN(v), !plainDigits(text):
 		return 0, Wrong(key, text, "not a time in numbers")
 	case v < 0:
-		return 0, Wrong(key, text, "negative; times start at 0")
+		return 0, Wrong(key, text, "negative; times start at 0: add the same to all")
 	case v > float64(Latest/unit):
 		return 0, Wrong(key, text, "later than 285 years; is the unit right?")
 	}
@@ -80,12 +83,11 @@ func exactTime(text string, unit des.Time) (des.Time, bool) {
 	return t, true
 }
 
-// Stamp parses a calendar time such as 2023-11-16 18:17:03.9799600 as the time since 1970. Without
-// a zone it is UTC.
-func Stamp(key, text string) (des.Time, error) {
-	text = strings.TrimSpace(text)
+// calendar parses a time such as 2023-11-16 18:17:03.9799600 as the time since 1970. Without a zone
+// it is UTC.
+func calendar(key, text string, unit des.Time) (des.Time, error) {
 	for _, layout := range []string{time.DateTime, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05",
-		time.RFC3339} {
+		time.RFC3339, "2006-01-02T15:04:05Z0700"} {
 		if t, err := time.Parse(layout, text); err == nil { // accepts a fraction of any length
 			if t.Unix() < 0 || t.Unix() > int64(Latest/des.Second) {
 				return 0, Wrong(key, text, "outside the years 1970 to 2254")
@@ -93,7 +95,10 @@ func Stamp(key, text string) (des.Time, error) {
 			return des.Time(t.UnixNano()), nil
 		}
 	}
-	return 0, Wrong(key, text, "not a time like 2023-11-16 18:17:03.9799600")
+	if unit == 0 {
+		return 0, Wrong(key, text, "not a time like 2023-11-16 18:17:03.9799600")
+	}
+	return 0, Wrong(key, text, "not a time in numbers, nor one like 2023-11-16 18:17:03.98")
 }
 
 // Decimals formats a number with all of its digits.

@@ -1,0 +1,284 @@
+package traces
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unique"
+
+	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/warn"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/traces/rows"
+)
+
+// lines are the requests of a file in one format.
+type lines struct {
+	Format
+	rows.Reader
+	more      func(rec rows.Record, r *row) error
+	hasTime   bool
+	tokenizer Tokenizer
+
+	ready              []row // of the record last read
+	n, bare, firstBare int   // rows; rows without content; the first such line
+	pictured           int   // rows with an image
+	records, others    int   // all; without a request
+}
+
+func newLines(f Format, from rows.Reader, o *options) *lines {
+	d := &lines{Format: f, Reader: from, tokenizer: o.tokenizer}
+	if f.more != nil {
+		d.more = f.more(o)
+	}
+	d.hasTime = f.time != "" && (has(from, f.time) || f.only != "" ||
+		f.list != "" && (has(from, f.list+".0."+f.time) || has(from, f.list+".1."+f.time)))
+	return d
+}
+
+// timeKey returns the name of the time; "" if the file has none.
+func (d *lines) timeKey() string {
+	if !d.hasTime {
+		return ""
+	}
+	for name := range strings.SplitSeq(d.time, "|") {
+		if d.Has(name) {
+			return name
+		}
+	}
+	return d.time
+}
+
+// next returns the next request, or io.EOF.
+func (d *lines) next() (row, error) {
+	for len(d.ready) == 0 {
+		rec, err := d.Record()
+		if err != nil {
+			return row{}, err
+		}
+		d.records++
+		if d.ready, err = d.decode(rec); err != nil {
+			return row{}, d.Fault(err)
+		}
+		if len(d.ready) == 0 {
+			d.others++
+		}
+	}
+	r := d.ready[0]
+	d.ready = d.ready[1:]
+	d.n++
+	if r.image {
+		d.pictured++
+	}
+	if r.content == nil {
+		if d.bare++; d.bare == 1 {
+			d.firstBare = d.Line()
+		}
+	}
+	return r, nil
+}
+
+// decode reads the request of a record, or a list of requests. The first of a list may have the
+// record's time. A further one without a time follows the request before after a pause.
+func (d *lines) decode(rec rows.Record) (all []row, err error) {
+	if fields, want, ok := strings.Cut(d.only, "="); ok {
+		if _, is := rows.Find(rec, fields); is != want {
+			return nil, nil
+		}
+	}
+	parts := rec.List(d.list)
+	if len(parts) == 0 {
+		r, err := d.request(rec, rec, false)
+		return append(d.ready, r), err
+	}
+	if !d.Has(d.list) {
+		return nil, rows.Wrong(d.list, "", "a session in a file that begins with a single request: put "+
+			"sessions first")
+	}
+	after := des.Time(0)
+	for _, raw := range parts {
+		each, err := rows.NewObject(raw)
+		if err != nil {
+			return nil, rows.Under(d.list, err)
+		}
+		r, err := d.request(each, rec, len(all) > 0)
+		if err != nil {
+			return nil, err
+		}
+		if r.skip == part {
+			continue
+		}
+		if r.later {
+			r.pause += after
+		}
+		if after, _, err = sum(each, d.after); err != nil {
+			return nil, err
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// request reads a request of a record, or of a list in it, further if others are before it.
+func (d *lines) request(rec, of rows.Record, further bool) (r row, err error) {
+	if d.session != "" {
+		_, r.session = rows.Find(of, d.session)
+		r.session = strings.Clone(readName(r.session))
+	}
+	if r.session == "" && rec != of {
+		r.session = fmt.Sprintf("c%d", d.records)
+	}
+	paused := false
+	if r.pause, paused, err = sum(rec, d.pause); err != nil {
+		return r, err
+	}
+	if d.hasTime {
+		key, text := rows.Find(rec, d.time)
+		if text == "" && !further {
+			key, text = rows.Find(of, d.time)
+		}
+		r.later = r.session != "" && paused && rec == of || further && text == ""
+		if r.stamp = text; text != "" || !r.later {
+			if r.at, err = rows.Time(key, text, d.unit); err != nil {
+				return r, err
+			}
+		}
+	} else {
+		r.later = r.session != "" && paused && rec == of || further
+	}
+	if r.took, _, err = sum(rec, d.took); err != nil {
+		return r, err
+	}
+	if r.prompt, err = d.tokens(rec, d.prompt); err != nil {
+		return r, err
+	}
+	if r.output, err = d.tokens(rec, d.output); err != nil {
+		return r, err
+	}
+	if d.zeroFails && (r.prompt == 0 || r.output == 0) {
+		r.skip = failed
+		return r, nil
+	}
+	if d.set != "" {
+		r.set = unique.Make(readName(rec.Text(d.set))).Value() // do not retain a copy per row
+	}
+	if fields, want, is := strings.Cut(d.images, "="); fields != "" {
+		_, text := rows.Find(rec, fields)
+		r.image = is && text == want || !is && text != "" && text != "0" && text != "[]"
+	}
+	if d.more != nil {
+		err = d.more(rec, &r)
+	}
+	return r, err
+}
+
+// tokens reads a number of tokens; 0 for a field that the format has not.
+func (d *lines) tokens(rec rows.Record, fields string) (int, error) {
+	if fields == "" {
+		return 0, nil
+	}
+	key, text := rows.Find(rec, fields)
+	least := 1
+	if d.zeroFails {
+		if least = 0; text == "" {
+			return 0, nil
+		}
+	}
+	return rows.Tokens(key, text, least)
+}
+
+// sum reads times whose fields are separated by +, in ms or as their names say, and whether there
+// are any.
+func sum(rec rows.Record, fields string) (total des.Time, any bool, err error) {
+	for name := range strings.SplitSeq(fields, "+") {
+		key, text := rows.Find(rec, name)
+		if text == "" {
+			continue
+		}
+		unit := des.Millisecond
+		if strings.HasSuffix(key, "_ns") {
+			unit = 1
+		}
+		t, err := rows.Time(key, text, unit)
+		if err != nil {
+			return 0, false, err
+		}
+		total, any = min(total+t, rows.Latest), true
+	}
+	return total, any, nil
+}
+
+// rest skips the remaining rows and returns their number, up to the first unreadable one.
+func (d *lines) rest() (n int, err error) {
+	for ; ; n++ {
+		if _, err := d.next(); err == io.EOF {
+			return n, nil
+		} else if err != nil {
+			return n, err
+		}
+	}
+}
+
+func (d *lines) warnings(kept int) (w []warn.Warning) {
+	file := d.Source().Name
+	if d.Open() {
+		w = append(w, warn.New(warn.TraceContent, "the last line has no line end: %s:%d; if the file "+
+			"was cut short, its last number may be, too", file, d.Line()).About("last line"))
+	}
+	w = append(w, d.unread()...)
+	if d.Format.texts {
+		w = append(w, estimated(file, d.tokenizer))
+	}
+	if d.others > 0 {
+		w = append(w, warn.New(warn.RowsLeft, "%s of others than requests, such as calls of tools, left "+
+			"out: %s", rows.Plural(d.others, "value"), file).About("others"))
+	}
+	if d.bare > 0 && d.bare < d.n && d.Name != FormatCSV {
+		w = append(w, warn.New(warn.TraceContent,
+			"%s without hash_ids, though others have them, share nothing: the "+
+				"first in %s:%d", rows.Plural(d.bare, "row"), file, d.firstBare).About("hash_ids"))
+	}
+	if d.pictured > 0 {
+		name, _, _ := strings.Cut(d.images, "=")
+		w = append(w, warn.New(warn.TraceContent, "%d of %s have images (%s): their encoder's "+
+			"time and tokens are left out: %s", d.pictured, rows.Plural(kept, "request"), name,
+			file).About("images"))
+	}
+	return w
+}
+
+// unread warns of fields that are ignored: columns, or keys of the first record.
+func (d *lines) unread() []warn.Warning {
+	var names []string
+	known := d.names()
+	for _, name := range d.Names() {
+		if name != "" && !rows.Has(known, name) {
+			names = append(names, name)
+		}
+	}
+	what := "column"
+	if d.JSON() {
+		what = "key"
+	}
+	return unread(what, names, d.Source().Name)
+}
+
+// lineName quotes a name as in JSON if it has a line end or begins with a quote, so that it fits
+// one line. readName is its inverse.
+func lineName(s string) string {
+	if strings.ContainsAny(s, "\r\n") || strings.HasPrefix(s, `"`) {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+func readName(cell string) string {
+	s := files.PlainCell(strings.TrimSpace(cell))
+	if strings.HasPrefix(s, `"`) {
+		if name, err := strconv.Unquote(s); err == nil {
+			return name
+		}
+	}
+	return s
+}
