@@ -1,6 +1,7 @@
 package traces
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -22,9 +23,10 @@ type lines struct {
 	tokenizer Tokenizer
 
 	ready              []row // of the record last read
-	n, bare, firstBare int   // rows; rows without content; the first such line
-	pictured           int   // rows with an image
-	records, others    int   // all; without a request
+	one                [1]row
+	n, bare, firstBare int // rows; rows without content; the first such line
+	pictured           int // rows with an image
+	records, others    int // all; without a request
 }
 
 func newLines(f Format, from rows.Reader, o *options) *lines {
@@ -87,10 +89,13 @@ func (d *lines) decode(rec rows.Record) (all []row, err error) {
 			return nil, nil
 		}
 	}
-	parts := rec.List(d.list)
+	var parts []json.RawMessage
+	if d.list != "" {
+		parts = rec.List(d.list)
+	}
 	if len(parts) == 0 {
-		r, err := d.request(rec, rec, false)
-		return append(d.ready, r), err
+		d.one[0], err = d.request(rec, rec, false)
+		return d.one[:], err
 	}
 	if !d.Has(d.list) {
 		return nil, rows.Wrong(d.list, "", "a session in a file that begins with a single request: put "+
@@ -191,6 +196,9 @@ func (d *lines) tokens(rec rows.Record, fields string) (int, error) {
 // sum reads times whose fields are separated by +, in ms or as their names say, and whether there
 // are any.
 func sum(rec rows.Record, fields string) (total des.Time, any bool, err error) {
+	if fields == "" {
+		return 0, false, nil
+	}
 	for name := range strings.SplitSeq(fields, "+") {
 		key, text := rows.Find(rec, name)
 		if text == "" {

@@ -17,6 +17,9 @@ type Record interface {
 // Find returns the first of alternative names, a|b, that has a value, and the value, but 0 only if
 // no other has one. Without any it returns the first name and "".
 func Find(r Record, names string) (name, text string) {
+	if !strings.Contains(names, "|") {
+		return names, r.Text(names)
+	}
 	for other := range strings.SplitSeq(names, "|") {
 		found := r.Text(other)
 		if name == "" || text == "" && found != "" || text == "0" && found != "" {

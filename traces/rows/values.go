@@ -46,11 +46,14 @@ func plainDigits(text string) bool { return !strings.ContainsAny(text, "_xX") }
 // allows calendar times alone.
 func Time(key, text string, unit des.Time) (des.Time, error) {
 	text = strings.TrimSpace(text)
+	if text == "" {
+		return 0, Wrong(key, text, "missing or empty; a time is needed")
+	} else if unit == 0 {
+		return calendar(key, text, unit)
+	}
 	v, err := strconv.ParseFloat(text, 64)
 	switch {
-	case text == "":
-		return 0, Wrong(key, text, "missing or empty; a time is needed")
-	case unit == 0, err != nil && !math.IsInf(v, 0):
+	case err != nil && !math.IsInf(v, 0):
 		return calendar(key, text, unit)
 	case math.IsNaN(v), !plainDigits(text):
 		return 0, Wrong(key, text, "not a time in numbers")
