@@ -29,6 +29,7 @@ type hostBatch struct {
 //	host phase       t = step + requests request + trips layer_sync + bytes/layer_rate
 //	the rest of it   t = price of the kernels + layers layer_overhead
 //
+// Steps that may wait for saves are left out, because such a wait belongs to the host phase, too.
 // Figures that the runs do not show stay.
 func FitHost(p *hw.Profile, runs []HostRun, from string) (*hw.Engine, error) {
 	own := *p
@@ -51,7 +52,7 @@ func FitHost(p *hw.Profile, runs []HostRun, from string) (*hw.Engine, error) {
 		}
 		for i := range r.Steps {
 			t := &r.Steps[i].Timing
-			if t.Phases.Unsplit > 0 || t.Phases.Host <= 0 {
+			if t.Phases.Unsplit > 0 || t.Phases.Host <= 0 || awaitsSaves(&r.Steps[i]) {
 				continue
 			}
 			b := r.batch(&r.Steps[i])
@@ -89,6 +90,13 @@ func FitHost(p *hw.Profile, runs []HostRun, from string) (*hw.Engine, error) {
 	}
 	e.LayerOverhead = overheads(e.LayerOverhead, over, why)
 	return e, nil
+}
+
+// awaitsSaves reports whether a layer of the step loads blocks whose saves may be in flight.
+func awaitsSaves(s *live.RecordedStep) bool {
+	return slices.ContainsFunc(s.Layers, func(l live.RecordedLayer) bool {
+		return l.Moves.SavesInFlight
+	})
 }
 
 // leastOverhead stands for zero overhead.

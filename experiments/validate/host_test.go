@@ -47,11 +47,6 @@ func TestFitHostFindsTheHost(t *testing.T) {
 			t.Fatal(err)
 		}
 		steps := r.steps[:min(300, len(r.steps))]
-		for j := range steps { // because waits for saves count as the host's time
-			for k := range steps[j].Layers {
-				steps[j].Layers[k].Moves.Saves = 0
-			}
-		}
 		times, err := live.Price(steps, device)
 		if err != nil {
 			t.Fatal(err)
@@ -86,5 +81,31 @@ func TestFitHostFindsTheHost(t *testing.T) {
 	}
 	if _, err := calibrate.FitHost(p, runs[:1], "a test"); err == nil {
 		t.Error("a host of steps that were not split")
+	}
+}
+
+// The kept live runs give the built-in engine's figures. They may differ by 1 %, because renewing
+// them changes every result of the engine.
+func TestFitHostGivesTheBuiltInEngine(t *testing.T) {
+	t.Chdir(filepath.Join("..", ".."))
+	got, err := FitHost(filepath.Join("experiments", "validation", "longbench-h200"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := hw.LoadEngine("sparseserve-live")
+	if err != nil {
+		t.Fatal(err)
+	}
+	near := func(name string, got, want hw.Figure) {
+		if math.Abs(got.SI()/want.SI()-1) > 0.01 {
+			t.Errorf("%s: %.4g, the built-in engine has %.4g", name, got.SI(), want.SI())
+		}
+	}
+	near("host.step", got.Host.Step, want.Host.Step)
+	near("host.request", got.Host.Request, want.Host.Request)
+	near("host.layer_sync", got.Host.LayerSync, want.Host.LayerSync)
+	near("host.layer_rate", got.Host.LayerRate, want.Host.LayerRate)
+	for i, r := range want.LayerOverhead {
+		near("layer_overhead "+r.Attention, got.LayerOverhead[i].Figure, r.Figure)
 	}
 }
