@@ -2,8 +2,6 @@ package calibrate
 
 import (
 	"fmt"
-	"math"
-	"strings"
 
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim/pattern"
@@ -91,28 +89,82 @@ func sparseFLOPs(at observation) (blocks, columns float64) {
 	return each * (h.Pairs(s.Query, s.Prefix) - columns), each * columns
 }
 
-// fit fits attention, t = launch + FLOPs / (efficiency dense rate), to the points of the A-shape
-// and of the lists, whose gathered columns have their own efficiency, and each index, t = launch +
-// bytes/rate. A pattern pays the launches of its index and of its attention.
+// fit fits attention to the points of the A-shape and of the lists,
+//
+//	t = launch + FLOPs / (efficiency dense rate) + tiles tile
+//
+// gathered columns with an efficiency of their own and tiles only of the A-shape, and each index,
+// t = launch + bytes/rate + tiles tile. A pattern pays the launches of its index and of its
+// attention.
 func (sparsePrefill) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 	p.SparsePrefill = nil
-	indices := s.of(probeSparseIndex)
 	windows := func(at observation) bool { return at.At("sink_tokens") > 0 }
 	lined := func(at observation) bool { return at.At("vertical_lines") > 0 }
-	attention := s.of(probeSparseAttention)
-	ofShape := attention.where(windows)
-	ofLists := attention.where(func(at observation) bool { return !windows(at) })
-	ofLines := indices.where(lined)
-	ofBlocks := indices.where(func(at observation) bool { return !lined(at) })
-	if min(len(ofShape), len(ofLists), len(ofLines), len(ofBlocks)) == 0 {
-		return nil // samples of an earlier build
+	not := func(is func(observation) bool) func(observation) bool {
+		return func(at observation) bool { return !is(at) }
 	}
-	aShape, a := fitSparse(ofShape, p, from, pattern.AShape, "A-shape")
-	lines, l := fitSparse(ofLists, p, from, pattern.VerticalSlash, "lists of blocks and columns")
-	blocks := lines
-	blocks.Pattern, blocks.Columns = string(pattern.BlockSparse), hw.Figure{}
-	models = append(models, a, l, fitIndex(ofLines, p, from, &lines, "vertical and slash lines"),
-		fitIndex(ofBlocks, p, from, &blocks, "blocks"))
+	attention, indices := s.of(probeSparseAttention), s.of(probeSparseIndex)
+	aShape := hw.SparseRow{Pattern: string(pattern.AShape)}
+	lines := hw.SparseRow{Pattern: string(pattern.VerticalSlash)}
+	blocks := hw.SparseRow{Pattern: string(pattern.BlockSparse)}
+	// seconds of the FLOPs at the rate of dense attention with the same chunk
+	dense := func(at observation) float64 { return p.PrefillRate(at.model, span(at)) }
+	ofBlocks := func(at observation) float64 { b, _ := sparseFLOPs(at); return b / dense(at) }
+	ofColumns := func(at observation) float64 { _, c := sparseFLOPs(at); return c / dense(at) }
+	indexTime := func(at observation) float64 {
+		sp := span(at)
+		return float64(at.model.QHeads) / p.GPU.HBMBandwidth.SI() *
+			sparseHead(at).IndexBytes(sp.Query, sp.Prefix, at.model.HeadDim)
+	}
+	var listLaunch, lineLaunch, blockLaunch hw.Figure // attention to lists, indices
+	const shaped, listed = "sparse prefill, A-shape", "sparse prefill, lists of blocks and columns"
+	const ofLines, ofRanks = "index of vertical and slash lines", "index of blocks"
+	const bytes = ": bytes of keys and scores, over HBM's rate"
+	for _, l := range []struct {
+		law
+		launch *hw.Figure
+	}{
+		{law{model: "sparse_prefill.a-shape", points: attention.where(windows), terms: []term{
+			launch(&aShape.Launch, shaped),
+			share(ofBlocks, &aShape.Efficiency, 10, shaped+", over dense attention's rate"),
+			each(sparseTiles, &aShape.Tile, shaped+": a tile of queries")}}, &aShape.Launch},
+		{law{model: "sparse_prefill.lists", points: attention.where(not(windows)), terms: []term{
+			launch(&listLaunch, listed),
+			share(ofBlocks, &lines.Efficiency, 10, listed+", over dense attention's rate"),
+			share(ofColumns, &lines.Columns, 10, listed+": gathered columns, over the same")}},
+			&listLaunch},
+		{law{model: "sparse_prefill.index.vertical-slash", points: indices.where(lined), terms: []term{
+			launch(&lineLaunch, ofLines), share(indexTime, &lines.Index, 1, ofLines+bytes),
+			each(sparseTiles, &lines.Tile, ofLines+": a line of a tile of queries")}}, &lineLaunch},
+		{law{model: "sparse_prefill.index.block-sparse", points: indices.where(not(lined)),
+			terms: []term{launch(&blockLaunch, ofRanks), share(indexTime, &blocks.Index, 1, ofRanks+bytes),
+				each(sparseTiles, &blocks.Tile, ofRanks+": a tile of queries")}}, &blockLaunch},
+	} {
+		if len(l.points) == 0 {
+			return nil // samples of an earlier build
+		}
+		l.price = func(p *hw.Profile, at observation) float64 {
+			return sparsePrice(p, at) + l.launch.SI()
+		}
+		l.draw = picture{xLabel: "FLOPs",
+			x: func(at observation) float64 { b, c := sparseFLOPs(at); return b + c }}
+		first := l.points[0]
+		l.group, l.fewest = sameChunk, 2
+		l.keep = func(at observation) bool { return at.Key() == first.Key() }
+		if first.Probe == probeSparseIndex {
+			l.draw = picture{x: indexTime, xLabel: "seconds of its bytes at HBM's rate"}
+			whole := func(at observation) bool { return at.At("prefix_tokens") == 0 }
+			shortest := l.points.where(whole).values("query_tokens")[0]
+			l.group, l.fewest = nil, 4
+			l.keep = func(at observation) bool { // where launches show
+				return whole(at) && at.At("query_tokens") == shortest
+			}
+		}
+		models = append(models, l.fit(from))
+	}
+	blocks.Efficiency = lines.Efficiency
+	lines.Launch = from.us(listLaunch.SI()+lineLaunch.SI(), listed+"; and of the "+ofLines)
+	blocks.Launch = from.us(listLaunch.SI()+blockLaunch.SI(), listed+"; and of the "+ofRanks)
 	p.SparsePrefill = []hw.SparseRow{aShape, lines, blocks}
 	for i := range p.SparsePrefill {
 		p.SparsePrefill[i].Fused = true
@@ -120,86 +172,30 @@ func (sparsePrefill) fit(s *Samples, p *hw.Profile, from source) (models []model
 	return models
 }
 
-// fitSparse fits attention.
-func fitSparse(all data, p *hw.Profile, from source, kind pattern.Kind, what string) (
-	row hw.SparseRow, m model) {
-	first := all[0]
-	m.fit, m.held = all.split(sameChunk, 2,
-		func(at observation) bool { return at.Key() == first.Key() })
-	// seconds of the FLOPs at the rate of dense attention with the same chunk
-	dense := func(at observation) float64 { return p.PrefillRate(at.model, span(at)) }
-	ofBlocks := func(at observation) float64 { b, _ := sparseFLOPs(at); return b / dense(at) }
-	ofColumns := func(at observation) float64 { _, c := sparseFLOPs(at); return c / dense(at) }
-	c := linear(m.fit, one, ofBlocks, ofColumns)
-	inverse := func(x float64) float64 { return 1 / math.Max(x, 1e-3) }
-	efficiency := bound{1e-3, 10}
-	c = refine(m.fit, []float64{math.Max(c[0], 1e-6), inverse(c[1]), inverse(c[2])},
-		[]bound{callBound, efficiency, efficiency}, func(c []float64, at observation) float64 {
-			return c[0] + ofBlocks(at)/c[1] + ofColumns(at)/c[2]
-		})
-	what = "sparse prefill, " + what
-	row = hw.SparseRow{
-		Pattern: string(kind), Launch: from.us(c[0], what),
-		Efficiency: from.figure(c[1], "x", what+", over dense attention's rate"),
-	}
-	m.name = "sparse_prefill." + string(kind)
-	if kind == pattern.VerticalSlash {
-		m.name = "sparse_prefill.lists"
-		row.Columns = from.figure(c[2], "x", what+": gathered columns, over the same")
-	}
-	m.draw = picture{xLabel: "FLOPs",
-		x: func(at observation) float64 { b, g := sparseFLOPs(at); return b + g }}
-	launch := c[0] // the row's has its index's, too
-	m.price = func(p *hw.Profile, at observation) float64 {
-		a, _, l := sparsePrice(p, at)
-		return a - l + launch
-	}
-	return row, m
-}
-
-// fitIndex fits the index of a pattern and adds its launch to the row's.
-func fitIndex(all data, p *hw.Profile, from source, row *hw.SparseRow, what string) (m model) {
-	whole := func(at observation) bool { return at.At("prefix_tokens") == 0 }
-	shortest := all.where(whole).values("query_tokens")[0]
-	m.fit, m.held = all.split(func(at observation) string { return at.Shape }, 4,
-		func(at observation) bool { // where launches show
-			return whole(at) && at.At("query_tokens") == shortest
-		})
-	bytes := func(at observation) float64 {
-		s := span(at)
-		return float64(at.model.QHeads) *
-			sparseHead(at).IndexBytes(s.Query, s.Prefix, at.model.HeadDim)
-	}
-	c := fitBytes(m.fit, bytes, p.GPU.HBMBandwidth.SI())
-	row.Launch = from.us(row.Launch.SI()+c[0], row.Launch.Source[:strings.Index(
-		row.Launch.Source, ";")]+"; and of the index of "+what)
-	row.Index = from.figure(c[1]/p.GPU.HBMBandwidth.SI(), "x",
-		"index of "+what+": bytes of keys and scores, over HBM's rate")
-	m.name = "sparse_prefill.index." + row.Pattern
-	m.why = "the number of lines and of ranked blocks costs nothing in the model"
-	m.draw = picture{x: bytes, xLabel: "bytes of keys and scores", rate: bytes}
-	m.price = func(p *hw.Profile, at observation) float64 {
-		_, i, _ := sparsePrice(p, at)
-		return c[0] + i
-	}
-	return m
-}
-
 // sameChunk groups points by their chunk.
 func sameChunk(at observation) string {
 	return fmt.Sprint(at.Shape, at.At("query_tokens"), at.At("prefix_tokens"))
 }
 
-// sparsePrice returns the profile's price of a point, and the launches in its attention, in
+// sparseTiles returns the tiles of all heads (pattern.Head.Tiles).
+func sparseTiles(at observation) float64 {
+	s := span(at)
+	return float64(at.model.QHeads) * sparseHead(at).Tiles(s.Query, s.Prefix)
+}
+
+// sparsePrice returns the profile's price of a point's attention or index without launches, in
 // seconds.
-func sparsePrice(p *hw.Profile, at observation) (attention, index, launch float64) {
+func sparsePrice(p *hw.Profile, at observation) float64 {
 	head := sparseHead(at)
 	group := pattern.Group{Head: head, Heads: float64(at.model.QHeads)}
-	attention, index = p.PrefillSeconds(at.model, []pattern.Group{group}, span(at), 0)
+	attention, index := p.PrefillSeconds(at.model, []pattern.Group{group}, span(at), 0)
+	if at.Probe == probeSparseIndex {
+		return index
+	}
 	for _, r := range p.SparsePrefill {
 		if r.Pattern == string(head.Kind) {
-			launch = r.Launch.SI()
+			attention -= r.Launch.SI()
 		}
 	}
-	return attention, index, launch
+	return attention
 }

@@ -214,7 +214,7 @@ var mostKeys = []struct {
 	prefixes []string // of keys; none: all others
 	most     int
 }{
-	{[]string{"sparse_prefill."}, 4},
+	{[]string{"sparse_prefill."}, 5},
 	{[]string{"paged_prefill.copy"}, 1},
 	{[]string{"interconnect.", "grids"}, 2},
 	{[]string{"gpu.peak_fp8"}, 1},

@@ -25,13 +25,18 @@ type SparseRow struct {
 	Index Figure `toml:"index,omitempty" dim:"ratio,optional"`
 	// Columns is the efficiency of keys that are gathered one at a time; not set: as of blocks.
 	Columns Figure `toml:"columns,omitempty" dim:"ratio,optional"`
+	// Tile is the time of a tile of queries (pattern.Head.Tiles): in the index, where there is one,
+	// else in attention.
+	Tile Figure `toml:"tile,omitempty" dim:"time,optional"`
 }
 
 // sparsePrefill models one layer's sparse causal attention of prompt chunks:
 //
 //	t     = sum_p launch_p + sum_i FLOPs_ip / (efficiency_p rate(q_i))
 //	index = sum_h bytes_h(q, prefix) / (index_p HBM)   (pattern.Head.IndexBytes)
+//	tiles = sum_h tiles_h(q, prefix) tile_p            (pattern.Head.Tiles)
 //
+// Tiles belong to the index, where there is one, else to attention.
 // rate is prefillAttention's and FLOPs are 4 d sum_h pairs_h(q, prefix). Lower bounds are FLOPs at
 // peak, and the K and V of the last row, or an index's bytes, at HBM bandwidth. MInference's own
 // kernels launch once per group of equal heads; this project's are fused.
@@ -43,7 +48,7 @@ type sparsePrefill struct {
 }
 
 type sparseCost struct {
-	launch, efficiency, index, columns float64
+	launch, efficiency, index, columns, tile float64
 
 	fused, assumed bool // assumed: the card has no row for this pattern
 }
@@ -56,7 +61,7 @@ func newSparsePrefill(p *Profile, m *Model, dense prefillAttention) sparsePrefil
 		for _, r := range rows {
 			s.rows[pattern.Kind(r.Pattern)] = sparseCost{
 				launch: r.Launch.SI(), efficiency: r.Efficiency.SI(), index: r.Index.optional(),
-				columns: r.Columns.optional(), fused: r.Fused, assumed: assumed,
+				columns: r.Columns.optional(), tile: r.Tile.optional(), fused: r.Fused, assumed: assumed,
 			}
 		}
 	}
@@ -105,9 +110,12 @@ func (s *sparsePrefill) of(groups []pattern.Group, spans []sim.Span) (attention,
 			}
 			ran = true
 			t += s.attention(g, cost, span)
+			tiles := g.Heads * g.Tiles(span.Query, span.Prefix) * cost.tile
 			if g.Kind.Indexed() {
 				rate := math.Min(1, cost.index) * s.hbm
-				found += g.Heads * g.IndexBytes(span.Query, span.Prefix, s.dim) / rate
+				found += tiles + g.Heads*g.IndexBytes(span.Query, span.Prefix, s.dim)/rate
+			} else {
+				t += tiles
 			}
 		}
 		tensors = tensors || cost.fused

@@ -103,6 +103,21 @@ func (h Head) IndexBytes(query, prefix, d int) float64 {
 	return 0
 }
 
+// TileTokens is the number of queries of a head that a thread block of this project's kernels
+// computes.
+const TileTokens = 128
+
+// Tiles is the number of tiles of one head's chunk. A tile of vertical-slash counts once per line,
+// because its index merges the lines into the tile's lists.
+func (h Head) Tiles(query, prefix int) float64 {
+	tiles := math.Ceil(float64(query) / TileTokens)
+	if h.Kind == VerticalSlash {
+		all := query + prefix
+		return tiles * float64(min(h.A, all)+min(h.B, all))
+	}
+	return tiles
+}
+
 // Gathered returns the number of pairs in Pairs whose keys are single columns. For
 // vertical-slash these are the vertical lines beyond the keys that slash lines keep.
 func (h Head) Gathered(query, prefix int) float64 {

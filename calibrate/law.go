@@ -1,0 +1,98 @@
+package calibrate
+
+import (
+	"cmp"
+
+	"github.com/sparseserve/sparseserve/hw"
+)
+
+// law is the cost of a kernel, declared as a sum of terms: launch + bytes/rate, launch +
+// FLOPs/rate, or with more of them. Kernels of other forms fit themselves.
+type law struct {
+	model  string // name of its fit
+	points data
+	group  func(observation) string // points are held out evenly over groups (split); nil: shapes
+	fewest int                      // of a group that stay in the fit; 0: 3
+	keep   func(observation) bool   // points that stay in the fit; nil: none
+	terms  []term
+	price  func(p *hw.Profile, at observation) float64
+	draw   picture
+}
+
+// term is one summand of a law: seconds = coefficient amount, or amount / coefficient for a rate.
+type term struct {
+	amount func(observation) float64
+	rate   bool
+	bound  bound // of the coefficient, in SI units
+	figure *hw.Figure
+	unit   string
+	scale  float64 // SI units of a unit
+	what   string
+}
+
+// launch is a constant time.
+func launch(figure *hw.Figure, what string) term {
+	return term{amount: one, bound: callBound, figure: figure, unit: "us", scale: 1e-6, what: what}
+}
+
+// over is bytes over a rate of at most high.
+func over(bytes func(observation) float64, figure *hw.Figure, high float64, what string) term {
+	return term{amount: bytes, rate: true, bound: bound{rateBound.low, high}, figure: figure,
+		unit: "GB/s", scale: 1e9, what: what}
+}
+
+// share is seconds at a known rate over the share of this rate that the kernel reaches, at
+// most most.
+func share(seconds func(observation) float64, figure *hw.Figure, most float64,
+	what string) term {
+	return term{amount: seconds, rate: true, bound: bound{1e-3, most}, figure: figure, unit: "x",
+		scale: 1, what: what}
+}
+
+// each is a time for each of some parts.
+func each(parts func(observation) float64, figure *hw.Figure, what string) term {
+	return term{amount: parts, bound: bound{1e-15, 1e-4}, figure: figure, unit: "ns", scale: 1e-9,
+		what: what}
+}
+
+// fit sets the figures of the terms and returns the model.
+func (l *law) fit(from source) model {
+	group := l.group
+	if group == nil {
+		group = func(at observation) string { return at.Shape }
+	}
+	fit, held := l.points.split(group, cmp.Or(l.fewest, 3), l.keep)
+	for i, c := range fitTerms(fit, l.terms) {
+		t := &l.terms[i]
+		*t.figure = from.figure(c/t.scale, t.unit, t.what)
+	}
+	return model{name: l.model, fit: fit, held: held, price: l.price, draw: l.draw}
+}
+
+// fitTerms returns the coefficients of the terms, by least squares of log seconds.
+func fitTerms(d data, terms []term) []float64 {
+	amounts := make([]func(observation) float64, len(terms))
+	bounds := make([]bound, len(terms))
+	for i, t := range terms {
+		amounts[i], bounds[i] = t.amount, t.bound
+	}
+	start := linear(d, amounts...)
+	for i, t := range terms {
+		switch {
+		case start[i] == 0:
+			start[i] = 100 * t.bound.low
+		case t.rate:
+			start[i] = 1 / start[i]
+		}
+	}
+	return refine(d, start, bounds, func(c []float64, at observation) (seconds float64) {
+		for i, t := range terms {
+			if t.rate {
+				seconds += t.amount(at) / c[i]
+			} else {
+				seconds += t.amount(at) * c[i]
+			}
+		}
+		return seconds
+	})
+}
