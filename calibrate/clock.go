@@ -18,19 +18,19 @@ const (
 
 func (clock) probes() []Probe {
 	return []Probe{
-		{Name: probeClock, serve: (*gpuBench).prepareTrain,
+		{Name: probeClock, serve: (*gpuBench).prepareRounds,
 			Means: "linears, repeated, after_ms after they began to run without pause; before that " +
 				"the card copied within HBM; GPU time of one layer",
 			Axes: []string{"tokens", "after_ms"}, shaped: true, fixed: clockSamples,
 			byMean: true},
-		{Name: probeAfterDecodes, serve: (*gpuBench).prepareInPlace,
+		{Name: probeAfterDecodes, serve: (*gpuBench).prepareRounds,
 			Means: "linears, repeated after the linears of decodes; GPU time of one repetition",
 			Axes:  []string{"tokens"}, shaped: true, fixed: clockSamples},
 		{Name: probeChunk, setup: (*gpuRun).setupChunk,
 			Means: "linears and attention of a prompt's chunk, layer after layer " +
 				"without pause; " + gpuTime + " of one layer",
 			Axes: []string{"tokens", "prefix_tokens"}, shaped: true,
-			again: always, byMean: true},
+			byMean: true},
 	}
 }
 
@@ -62,20 +62,20 @@ func (clock) points(p *planner) {
 				ages = after[:1]
 			}
 			for _, ms := range ages {
-				p.add(stageClock, point(probeClock, shape, n, ms))
+				p.add(point(probeClock, shape, n, ms))
 			}
 			prefixes := pick(p, []int64{0, 2048, 6144}, []int64{2048})
 			if n == clockTokens && p.plan != Quick { // mostly attention
 				prefixes = append(prefixes, 32768, 65536)
 			}
 			for _, prefix := range prefixes {
-				p.add(stageClock, point(probeChunk, shape, n, prefix))
+				p.add(point(probeChunk, shape, n, prefix))
 			}
 		}
 	}
 	for _, shape := range clocked {
 		for _, n := range pick(p, afterDecodesSizes(), []int64{128, 512, 1024}) {
-			p.add(stageClock, point(probeAfterDecodes, shape, n))
+			p.add(point(probeAfterDecodes, shape, n))
 		}
 	}
 }

@@ -1,29 +1,150 @@
 package calibrate
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
 
-	"gonum.org/v1/gonum/stat"
-
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// Samples of the clock. In a train the card rests, and then runs groups of clockLayers layers of
-// linears, each of which is timed.
+// Linears are measured in the state in which other work leaves the card, in rounds. The card
+// changes its clock in steps at unpredictable times, so the same work has one of several times. A
+// sample is therefore the mean of several rounds; there are clockRounds in total.
 //
-// The card changes its clock in steps at unpredictable times, so the same work has one of several
-// times. A sample is therefore the mean of several rounds; there are clockRounds in total.
+// In a train the card copies within HBM, and then runs groups of clockLayers layers of linears. In
+// place, linears of decodes, which read all weights, run first, and then layers for inPlaceTime, in
+// which the clock hardly falls: linears alone, and with the kernels between them.
 const (
-	restedTime   = 200 * time.Millisecond
-	trainTime    = 220 * time.Millisecond // longer than any point's time
 	clockRounds  = 10
 	clockSamples = 5
-	clockLayers  = 4
-	restCopies   = 16
-	restBytes    = 256 * mib
+
+	restedTime  = 200 * time.Millisecond
+	trainTime   = 220 * time.Millisecond // longer than any point's time
+	clockLayers = 4
+	restCopies  = 16
+	restBytes   = 256 * mib
+
+	inPlaceTime   = 5 * time.Millisecond
+	decodesBefore = 30 * time.Millisecond
+	decodesTokens = 4
+	decodesLayers = 8
 )
+
+// timedLayers are layers in a round: their begin in seconds of GPU work since the end of the other
+// work (between two groups the GPU waits for their launch), and the time of one of them.
+type timedLayers struct{ began, layer float64 }
+
+// roundsKey names rounds that several points share.
+type roundsKey struct {
+	shape  string
+	tokens int64
+	train  bool
+}
+
+// prepareRounds runs the rounds of a point, unless they have run for another point, and splits them
+// among its samples.
+func (g *gpuBench) prepareRounds(p Point) (Timed, error) {
+	key := roundsKey{p.Shape, p.At("tokens"), p.Probe == probeClock}
+	rounds, known := g.rounds[key]
+	if !known {
+		run := (*gpuRun).runInPlace
+		if key.train {
+			run = (*gpuRun).runTrain
+		}
+		if err := g.do(func(g *gpuRun) { rounds = run(g, p) }); err != nil {
+			return nil, err
+		}
+		g.rounds[key] = rounds
+	}
+	means := make([]float64, clockSamples)
+	for i, round := range rounds {
+		means[i%clockSamples] += ofRound(round, p) * clockSamples / clockRounds
+	}
+	return func(_, repeats int) ([]float64, error) {
+		samples := means[:repeats]
+		means = means[repeats:]
+		return samples, nil
+	}, nil
+}
+
+// ofRound returns a point's seconds in a round: in a train the layers that began nearest to the
+// point's time; in place the linears, or what the kernels between them add.
+func ofRound(round []timedLayers, p Point) float64 {
+	switch p.Probe {
+	case probeAfterDecodes:
+		return round[0].layer
+	case probeInPlace:
+		return math.Max(round[1].layer-round[0].layer, 1e-9)
+	}
+	after := 1e-3 * float64(p.At("after_ms"))
+	return slices.MinFunc(round, func(a, b timedLayers) int {
+		return cmp.Compare(math.Abs(a.began-after), math.Abs(b.began-after))
+	}).layer
+}
+
+// runTrain lets the card copy and runs groups of linears, clockRounds times.
+func (g *gpuRun) runTrain(p Point) [][]timedLayers {
+	group := g.pace(slices.Repeat(g.correct(g.linears(g.model(p.Shape), p.At("tokens"))), clockLayers))
+	groups := 1
+	if p.At("tokens") == clockTokens {
+		groups += int(trainTime / max(group.each, 1))
+	}
+	c := &cuda.MemcpyArgs{Bytes: restBytes, Src: g.zeros(restBytes), Dst: g.zeros(restBytes)}
+	rest := g.pace(slices.Repeat([]cuda.Operation{c}, restCopies))
+	rounds := make([][]timedLayers, clockRounds)
+	for i := range rounds {
+		g.runFor(rest, restedTime)
+		began := 0.0
+		for range groups {
+			t := g.once(group.calls)
+			rounds[i] = append(rounds[i], timedLayers{began, t / clockLayers})
+			began += t
+		}
+	}
+	return rounds
+}
+
+// runInPlace runs layers after linears of decodes, clockRounds times.
+func (g *gpuRun) runInPlace(p Point) [][]timedLayers {
+	m := g.model(p.Shape)
+	rest := g.pace(slices.Repeat(g.linears(m, decodesTokens).calls, decodesLayers))
+	linears, layer := g.layerInPlace(p)
+	layers := int(max(1, inPlaceTime/max(g.pace(layer).each, time.Microsecond)))
+	rounds := make([][]timedLayers, clockRounds)
+	for i := range rounds {
+		for _, calls := range [][]cuda.Operation{linears, layer} {
+			g.runFor(rest, decodesBefore)
+			t := g.once(slices.Repeat(calls, layers)) / float64(layers)
+			rounds[i] = append(rounds[i], timedLayers{layer: t})
+		}
+	}
+	return rounds
+}
+
+// layerInPlace returns a layer's linears, and the same with the kernels between them, without
+// attention. Weights are scaled so that outputs stay as large as inputs.
+func (g *gpuRun) layerInPlace(p Point) (linears, layer []cuda.Operation) {
+	m, n := g.model(p.Shape), p.At("tokens")
+	own := g.linears(m, n)
+	var l [4]cuda.LinearArgs // QKV, O, gate and up, down
+	for i := range l {
+		l[i] = *own.calls[i].(*cuda.LinearArgs)
+		in := int64(l[i].In)
+		g.launch(&cuda.FillArgs{Dst: l[i].W, Count: in * int64(l[i].Out), Seed: g.r.Uint64(),
+			Scale: float32(math.Sqrt(3 / float64(in)))})
+	}
+	linears = g.correct(own)
+	c := g.pointwise(m, n)
+	c.rope.args.QKV, c.norm.X, c.silu.X, c.again.X = l[0].Y, l[1].Y, l[2].Y, l[3].Y
+	c.again.Out = g.random(n * int64(m.Hidden)) // the first layer reads it
+	l[0].X, l[2].X, l[3].X = c.again.Out, c.norm.Out, c.silu.Out
+	layer = []cuda.Operation{&l[0], &c.rope.args, &l[1], &c.norm, &l[2], &c.silu, &l[3], &c.again}
+	g.launch(layer...)
+	g.checkPointwise(c)
+	return linears, layer
+}
 
 // correct runs calls once and verifies their result.
 func (g *gpuRun) correct(c checked) []cuda.Operation {
@@ -43,81 +164,6 @@ func (g *gpuRun) once(calls []cuda.Operation) (seconds float64) {
 		return err
 	})
 	return seconds
-}
-
-// trainKey names measurements whose points have samples of the same rounds.
-type trainKey struct {
-	shape  string
-	tokens int64 // of a layer
-}
-
-// trainGroup is the start of a group of a train, in seconds of GPU work since the end of the rest
-// (between two groups the GPU waits for their launch), and the time of one layer.
-type trainGroup struct{ began, layer float64 }
-
-// prepareTrain runs the point's train, unless it has run for another point.
-func (g *gpuBench) prepareTrain(p Point) (Timed, error) {
-	key := trainKey{p.Shape, p.At("tokens")}
-	rounds, known := g.trains[key]
-	if !known {
-		if err := g.do(func(g *gpuRun) { rounds = g.runTrain(p) }); err != nil {
-			return nil, err
-		}
-		g.trains[key] = rounds
-	}
-	return g.rounds(func(_ *gpuRun, i int) float64 { return rounds[i][trainAt(rounds[i], p)].layer }),
-		nil
-}
-
-// trainAt finds the group of linears that began nearest to the point's time.
-func trainAt(groups []trainGroup, p Point) int {
-	nearest, after := 0, 1e-3*float64(p.At("after_ms"))
-	for i, at := range groups {
-		if math.Abs(at.began-after) < math.Abs(groups[nearest].began-after) {
-			nearest = i
-		}
-	}
-	return nearest
-}
-
-// runTrain lets the card rest and runs groups of linears, clockRounds times.
-func (g *gpuRun) runTrain(p Point) [][]trainGroup {
-	group := g.pace(slices.Repeat(g.correct(g.linears(g.model(p.Shape), p.At("tokens"))), clockLayers))
-	groups := 1
-	if p.At("tokens") == clockTokens {
-		groups += int(trainTime / max(group.each, 1))
-	}
-	c := &cuda.MemcpyArgs{Bytes: restBytes, Src: g.zeros(restBytes), Dst: g.zeros(restBytes)}
-	rest := g.pace(slices.Repeat([]cuda.Operation{c}, restCopies))
-	rounds := make([][]trainGroup, clockRounds)
-	for i := range rounds {
-		g.runFor(rest, restedTime)
-		began := 0.0
-		for range groups {
-			t := g.once(group.calls)
-			rounds[i] = append(rounds[i], trainGroup{began, t / clockLayers})
-			began += t
-		}
-	}
-	return rounds
-}
-
-// rounds runs all rounds of a point at its first sample and splits them among the samples.
-func (g *gpuBench) rounds(round func(g *gpuRun, i int) float64) Timed {
-	return dealt(func() ([]float64, error) {
-		all := make([]float64, clockRounds)
-		err := g.do(func(g *gpuRun) {
-			for i := range all {
-				all[i] = round(g, i)
-			}
-		})
-		return dealtMeans(all, clockSamples), err
-	})
-}
-
-// dealtMeans splits values among n samples and returns the mean of each.
-func dealtMeans(values []float64, n int) []float64 {
-	return dealtTo(values, n, func(of []float64) float64 { return stat.Mean(of, nil) })
 }
 
 // paced are calls with a known time, so that they can run for a given duration.

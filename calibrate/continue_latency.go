@@ -12,11 +12,10 @@ type continueLatency struct{}
 const probeSync = "launch.sync"
 
 func (continueLatency) probes() []Probe {
-	return []Probe{{Name: probeSync, setup: (*gpuRun).setupSync, Means: "an empty kernel; " + wall,
-		again: always}}
+	return []Probe{{Name: probeSync, setup: (*gpuRun).setupSync, Means: "an empty kernel; " + wall}}
 }
 
-func (continueLatency) points(p *planner) { p.add(stageLaunch, point(probeSync, "")) }
+func (continueLatency) points(p *planner) { p.add(point(probeSync, "")) }
 
 func (continueLatency) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Host.ContinueLatency = hw.Figure{}

@@ -22,7 +22,7 @@ type cost interface {
 // costs lists all costs in the order of fitting: a fit may read figures of earlier costs.
 var costs = []cost{
 	link{}, moving{}, swapIn{}, overlap{}, flashD2H{}, gemm{}, elementwise{}, prefillAttention{},
-	sparsePrefill{}, decode{}, sharedDecode{}, scoring{}, continueLatency{}, clock{},
+	sparsePrefill{}, decode{}, sharedDecode{}, continueLatency{}, clock{},
 }
 
 // Probes returns all probes.

@@ -1,91 +1,127 @@
 package calibrate
 
 import (
-	"math"
 	"strconv"
 
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// decode is decode attention to whole contexts and to selected blocks.
+// decode is the memory-bound kernels of decodes: attention to whole contexts and to selected
+// blocks, and the kernel that scores block metadata and selects the top-k.
 type decode struct{}
 
 const (
 	probeDense  = "dense_decode"
 	probeSparse = "sparse_decode"
+	probeSelect = "scoring"
 )
 
-func (decode) probes() []Probe {
-	return []Probe{
-		{Name: probeDense, setup: (*gpuRun).setupDecode,
-			Means: "paged dense decode attention of one layer, L2 flushed; " + gpuTime,
-			Axes:  []string{"batch", "context_tokens"}, shaped: true, needed: true},
-		{Name: probeSparse, setup: (*gpuRun).setupDecode,
-			Means: "decode attention to selected blocks, L2 flushed; " + gpuTime,
-			Axes:  []string{"batch", "budget_tokens"}, shaped: true, needed: true},
-	}
+// streamKernel is one of them: t = launch + group splits merge + bytes/rate.
+type streamKernel struct {
+	probe, axis, what string // axis: of the tokens of a list
+	means             string
+	setup             func(*gpuRun, Point) *setup
+	full, quick       []int64 // tokens of a list
+	grouped           []int64 // for manyQueries
+	stream            func(*hw.Profile) *hw.Stream
+	cost              func(hw.Costs) hw.Cost
+	bytes             func(observation) float64
 }
 
-// points alternate with the points of scoring and progressive attention, batch by batch.
+var streamKernels = []streamKernel{
+	{probe: probeDense, axis: "context_tokens", what: "paged dense decode kernel",
+		means: "paged dense decode attention of one layer", setup: (*gpuRun).setupDecode,
+		full:    []int64{1024, 2048, 4096, 8192, 16384, 32768, 65536},
+		quick:   []int64{1024, 4096, 16384},
+		grouped: groupedContexts, bytes: kvBytes("context_tokens"),
+		stream: func(p *hw.Profile) *hw.Stream { return &p.DenseDecode },
+		cost:   func(c hw.Costs) hw.Cost { return c.DenseDecode }},
+	{probe: probeSparse, axis: "budget_tokens", what: "block-sparse decode kernel",
+		means: "decode attention to selected blocks", setup: (*gpuRun).setupDecode,
+		full: []int64{1024, 2048, 4096}, quick: []int64{1024, 2048}, grouped: []int64{1024, 2048},
+		bytes:  kvBytes("budget_tokens"),
+		stream: func(p *hw.Profile) *hw.Stream { return &p.SparseDecode },
+		cost:   func(c hw.Costs) hw.Cost { return c.SparseDecode }},
+	{probe: probeSelect, axis: "context_tokens", what: "scores and top-k in one kernel",
+		means: "scores and top-k", setup: (*gpuRun).setupSelect,
+		full:    []int64{4096, 8192, 16384, 32768, 65536},
+		quick:   []int64{8192, 32768},
+		grouped: groupedContexts, bytes: digestBytes,
+		stream: func(p *hw.Profile) *hw.Stream { return &p.Scoring },
+		cost:   func(c hw.Costs) hw.Cost { return c.Scoring }},
+}
+
+// selectBudget is the number of tokens selected from every context.
+const selectBudget = 2048
+
+// merges reports whether the kernel splits long lists and merges their results.
+func (k *streamKernel) merges() bool { return k.probe != probeSelect }
+
+func (decode) probes() (all []Probe) {
+	for _, k := range streamKernels {
+		axes := []string{"batch", k.axis}
+		if k.probe == probeSelect {
+			axes = append(axes, "budget_tokens")
+		}
+		all = append(all, Probe{Name: k.probe, setup: k.setup, Axes: axes, shaped: true, needed: true,
+			Means: k.means + ", L2 flushed; " + gpuTime})
+	}
+	return all
+}
+
 func (decode) points(p *planner) {
-	p.eachBatch(func(shape string, batch int64, at func(order int, p Point)) {
-		for i, context := range pick(p, []int64{1024, 2048, 4096, 8192, 16384, 32768, 65536},
-			[]int64{1024, 4096, 16384}) {
-			if batch*context <= p.mostTokens(shape) {
-				at(i, point(probeDense, shape, batch, context))
+	for _, k := range streamKernels {
+		each := func(shape string, batches, sizes []int64) {
+			for _, batch := range batches {
+				for _, n := range sizes {
+					switch {
+					case k.probe == probeSelect:
+						p.add(point(k.probe, shape, batch, n, selectBudget))
+					case batch*n <= p.mostTokens(shape):
+						p.add(point(k.probe, shape, batch, n))
+					}
+				}
 			}
 		}
-		for i, budget := range p.budgets() {
-			if batch*budget <= p.mostTokens(shape) {
-				at(orderBudgets+2*i, point(probeSparse, shape, batch, budget))
-			}
+		for _, shape := range shapes {
+			each(shape, pick(p, []int64{1, 2, 4, 8, 16, 32, 64}, []int64{1, 8, 32}),
+				pick(p, k.full, k.quick))
 		}
-	})
-	p.eachGroupedBatch(func(batch int64, at func(order int, p Point)) {
-		for i, context := range groupedContexts {
-			at(2*i, point(probeDense, manyQueries, batch, context))
-		}
-		for i, budget := range groupedBudgets {
-			at(orderBudgets+2*i, point(probeSparse, manyQueries, batch, budget))
-		}
-	})
-}
-
-// Order of the kernels that decode one batch, and of the points after all batches of a shape.
-const (
-	orderBudgets   = 100
-	orderSelection = 200
-
-	orderShared = 1000
-)
-
-// eachBatch calls f for the batches on which all kernels of a decode are measured.
-func (p *planner) eachBatch(f func(shape string, batch int64, at func(order int, p Point))) {
-	for i, shape := range shapes {
-		for j, batch := range pick(p, []int64{1, 2, 4, 8, 16, 32, 64}, []int64{1, 8, 32}) {
-			f(shape, batch, func(order int, at Point) { p.addAt(stageDecode, rank{i, j, order}, at) })
-		}
+		each(manyQueries, []int64{1, 4, 16, 64}, k.grouped)
 	}
 }
 
-// Sizes at which manyQueries is measured.
-var (
-	groupedContexts = []int64{4096, 32768}
-	groupedBudgets  = []int64{1024, 2048}
-)
-
-// eachGroupedBatch is eachBatch for manyQueries.
-func (p *planner) eachGroupedBatch(f func(batch int64, at func(order int, p Point))) {
-	for j, batch := range []int64{1, 4, 16, 64} {
-		f(batch, func(order int, at Point) { p.addAt(stageDecode, rank{len(shapes), j, order}, at) })
+// fit fits the kernels; a price is never faster than HBM. Lists are split until they fill the card,
+// and merging them is what a small launch waits for.
+func (decode) fit(s *Samples, p *hw.Profile, from source) (models []model) {
+	ctas := ctasPerSM * s.sms()
+	for _, k := range streamKernels {
+		stream := k.stream(p)
+		*stream = hw.Stream{}
+		terms := []term{launch(&stream.Launch, k.what),
+			over(k.bytes, &stream.Rate, p.GPU.HBMBandwidth.SI(), k.what)}
+		if k.merges() && ctas > 0 {
+			terms = append(terms, each(func(at observation) float64 {
+				return float64(at.model.QHeads/at.model.KVHeads) *
+					hw.ListSplits(ctas, lists(at), float64(at.At(k.axis)))
+			}, &stream.Merge, noBlock,
+				k.what+", merging the splits of a list, for each split and query head"))
+		}
+		l := law{model: k.probe, points: s.of(k.probe), terms: terms,
+			draw: picture{x: k.bytes, xLabel: "bytes", rate: k.bytes},
+			price: func(p *hw.Profile, at observation) float64 {
+				return hw.Seconds(k.cost(p.Costs(at.model)), sim.Work{
+					DecodeTokens: kvTokens(at, k.axis), Decodes: int(at.At("batch")),
+					ScoredBlocks: kvTokens(at, k.axis) / blockTokens})
+			}}
+		models = append(models, l.fit(from))
 	}
+	return models
 }
 
-// budgets returns the tokens that decodes select.
-func (p *planner) budgets() []int64 {
-	return pick(p, []int64{1024, 2048, 4096}, []int64{1024, 2048})
-}
+// groupedContexts are the contexts at which manyQueries is measured.
+var groupedContexts = []int64{4096, 32768}
 
 // mostTokens returns the maximum tokens of a batch's KV in the card's memory.
 func (p *planner) mostTokens(shape string) int64 {
@@ -96,39 +132,14 @@ func (p *planner) mostTokens(shape string) int64 {
 	return min(p.limits.DeviceBytes, mostDeviceBytes) * 3 / 4 / m.LayerKVBytesPerToken()
 }
 
-// fit fits both kernels; a price is never faster than HBM.
-func (decode) fit(s *Samples, p *hw.Profile, from source) []model {
-	return []model{
-		fitDecode(s, p, from, "dense_decode", probeDense, "context_tokens", "paged dense decode kernel",
-			&p.DenseDecode,
-			func(p *hw.Profile, at observation) float64 {
-				return hw.Seconds(p.Costs(at.model).DenseDecode,
-					sim.Work{DecodeTokens: kvTokens(at, "context_tokens"), Decodes: int(at.At("batch"))})
-			}),
-		fitDecode(s, p, from, "sparse_decode", probeSparse, "budget_tokens", "block-sparse decode kernel",
-			&p.SparseDecode,
-			func(p *hw.Profile, at observation) float64 {
-				return hw.Seconds(p.Costs(at.model).SparseDecode,
-					sim.Work{DecodeTokens: kvTokens(at, "budget_tokens"), Decodes: int(at.At("batch"))})
-			}),
-	}
-}
-
 // blockTokens is the tokens of a KV block in every attention probe.
 const blockTokens = 32
 
 // ctasPerSM is the number of a list's splits that the decode kernel runs concurrently on each SM.
 const ctasPerSM = 2
 
-// Parameters of a decode or selection point: one list per request and KV head, the tokens of a
-// list, and the query heads per list.
+// lists are the lists of a decode: one per request and KV head.
 func lists(at observation) float64 { return float64(at.At("batch") * int64(at.model.KVHeads)) }
-
-func group(at observation) float64 { return float64(at.model.QHeads / at.model.KVHeads) }
-
-func listTokens(axis string) func(at observation) float64 {
-	return func(at observation) float64 { return float64(at.At(axis)) }
-}
 
 // kvTokens sums the tokens over requests.
 func kvTokens(at observation, axis string) int64 { return at.At("batch") * at.At(axis) }
@@ -139,28 +150,10 @@ func kvBytes(axis string) func(at observation) float64 {
 	}
 }
 
-// fitDecode fits t = launch + group splits merge + bytes/rate. Lists are split until they fill the
-// card, and merging them is what a small launch waits for.
-func fitDecode(s *Samples, p *hw.Profile, from source, name, probe, axis, what string,
-	stream *hw.Stream, price func(*hw.Profile, observation) float64) model {
-	fit, held := s.of(probe).split(func(at observation) string { return at.Shape }, 3, nil)
-	bytes, tokens, ctas := kvBytes(axis), listTokens(axis), ctasPerSM*s.sms()
-	hbm := p.GPU.HBMBandwidth.SI()
-	start := linear(fit, one, bytes)
-	c := refine(fit, []float64{math.Max(start[0], 1e-6), 1e-7, 1 / math.Max(start[1], 1/hbm)},
-		[]bound{callBound, blockBound, {rateBound.low, hbm}},
-		func(c []float64, at observation) float64 {
-			return c[0] + group(at)*hw.ListSplits(ctas, lists(at), tokens(at))*c[1] + bytes(at)/c[2]
-		})
-	*stream = hw.Stream{
-		Launch: from.us(c[0], what), Rate: from.gbps(c[2], what),
-	}
-	if merge := perBlock(c[1], from,
-		what+", merging the splits of a list, for each split and query head"); merge.Set() && ctas > 0 {
-		stream.Merge = merge
-	}
-	return model{name: name, fit: fit, held: held, price: price,
-		draw: picture{x: bytes, xLabel: "bytes", rate: bytes}}
+// digestBytes is the bytes of the block metadata that scores read.
+func digestBytes(at observation) float64 {
+	return lists(at) * float64(at.At("context_tokens")/blockTokens) *
+		float64(at.model.MetaBytesPerBlock())
 }
 
 // sms is the card's SMs, 0 where the samples have none.

@@ -12,17 +12,17 @@
 //   - point.go: a Probe is one kind of measurement, a Point one size of it; plan.go orders
 //     the points of all slices.
 //   - sample.go repeats a point until the interval of its median (median.go) is narrow;
-//     visits.go measures points again that the host's CPU disturbs; run.go goes over all.
+//     run.go goes over all.
 //   - bench.go is what a machine must do for a point; gpu_bench.go does it on a GPU,
 //     gpu_run.go with one error that stays, memory of host_pool.go and checks of
-//     gpu_check.go. transfer_setup.go and clock_setup.go set up what several points share;
-//     dealt.go deals samples of one run out.
+//     gpu_check.go. transfer_setup.go and clock_setup.go set up what several points share.
 //   - samples.go, origin.go, journal.go: the samples as CSV, kept while measuring, so that an
 //     interrupted run resumes.
-//   - fit.go splits points into those fitted and those held out, solve.go solves,
+//   - fit.go splits points into those fitted and those held out, law.go
+//     declares costs that are sums of terms, solve.go solves,
 //     resolution.go is a measurement's uncertainty, quality.go prices the points held out
 //     with the finished profile, profile.go puts it together, card.go adds what is known of
-//     the card, notes.go what no cost model needs.
+//     the card.
 //   - fits.go, fits_text.go: the table of measured and fitted that pictures are drawn from.
 //   - machine.go, refuse.go: the box, and why one cannot be calibrated.
 //

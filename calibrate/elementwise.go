@@ -21,7 +21,7 @@ func (elementwise) probes() []Probe {
 			"rope with the write of K and V to their blocks, " +
 			"silu(gate) up; " + gpuTime,
 		Axes: []string{"tokens"}, shaped: true, needed: true},
-		{Name: probeInPlace, serve: (*gpuBench).prepareInPlace,
+		{Name: probeInPlace, serve: (*gpuBench).prepareRounds,
 			Means: "the same between the linears of their layer, each reading the output of the previous " +
 				"one: GPU time of such a layer, repeated after decodes, less the time of the linears alone",
 			Axes: []string{"tokens"}, shaped: true, fixed: clockSamples}}
@@ -36,10 +36,10 @@ func (elementwise) points(p *planner) {
 	for _, shape := range shapes {
 		for _, n := range pick(p, []int64{1, 8, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384},
 			[]int64{1, 256, 2048, 8192}) {
-			p.add(stageElementwise, point(probePointwise, shape, n))
+			p.add(point(probePointwise, shape, n))
 		}
 		for _, n := range inPlaceSizes(p) {
-			p.add(stageElementwise, point(probeInPlace, shape, n))
+			p.add(point(probeInPlace, shape, n))
 		}
 	}
 }
@@ -68,7 +68,6 @@ func (elementwise) fit(s *Samples, p *hw.Profile, from source) (models []model) 
 		points = points.where(func(at observation) bool { return powerOfTwo(at.At("tokens")) })
 		m := splitCurve(points, "tokens")
 		m.name, m.held = "pointwise."+shape, append(m.held, others...)
-		m.why = "how much of what linears wrote is still in the L2 depends on their kernels"
 		const what = "two norms, rope with the write of K and V, activation"
 		kept := shapeRows(neverFalling(m.fit), shape, from, what)
 		p.Pointwise = append(p.Pointwise, shapeRows(neverFalling(points), shape, from, what)...)

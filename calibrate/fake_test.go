@@ -16,7 +16,6 @@ type fakeBench struct {
 	fail     func(Point) error
 	bend     func(Point) float64 // factor on a point's time; nil: none
 	models   map[string]*hw.Model
-	visits   map[string]uint64 // by key
 }
 
 func newFake(truth *machine, noise float64, seed uint64) *fakeBench {
@@ -26,8 +25,7 @@ func newFake(truth *machine, noise float64, seed uint64) *fakeBench {
 		must(err)
 		models[shape] = m
 	}
-	return &fakeBench{truth: truth, noise: noise, seed: seed, models: models,
-		visits: map[string]uint64{}}
+	return &fakeBench{truth: truth, noise: noise, seed: seed, models: models}
 }
 
 func (f *fakeBench) Prepare(p Point) (Timed, error) {
@@ -41,8 +39,7 @@ func (f *fakeBench) Prepare(p Point) (Timed, error) {
 	if f.bend != nil {
 		exact *= f.bend(p)
 	}
-	r := rand.New(rand.NewPCG(f.seed, hash(p.Key())+f.visits[p.Key()])) // whatever else is measured
-	f.visits[p.Key()]++
+	r := rand.New(rand.NewPCG(f.seed, hash(p.Key()))) // whatever else is measured
 	noise := f.noise * f.quiet(p)
 	return func(warmup, repeats int) ([]float64, error) {
 		samples := make([]float64, repeats)

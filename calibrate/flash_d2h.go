@@ -1,8 +1,6 @@
 package calibrate
 
 import (
-	"fmt"
-
 	"github.com/sparseserve/sparseserve/hw"
 )
 
@@ -16,7 +14,7 @@ func (flashD2H) probes() []Probe {
 		Means: "FlashD2H, one copy and the CPU's scatter to blocks anywhere in a pinned pool, " +
 			"overlapped; until every block is written",
 		Axes:   []string{"block_bytes", "blocks", "pool_mib", "threads"},
-		needed: true, again: always}}
+		needed: true}}
 }
 
 func (flashD2H) points(p *planner) {
@@ -24,7 +22,7 @@ func (flashD2H) points(p *planner) {
 		p.eachTransfer(func(block, n int64) {
 			// Small counts of blocks cost only the call; a layer of a chunk has thousands.
 			if n*block <= mostScattered && n >= 256 {
-				p.add(stageFlashD2H, point(probeSaveFlash, "", block, n, basePool, threads))
+				p.add(point(probeSaveFlash, "", block, n, basePool, threads))
 			}
 		})
 	}
@@ -85,27 +83,5 @@ func fitScatter(s *Samples, p *hw.Profile, from source, link float64) model {
 	}
 	return model{name: "save.scatter", fit: fit, held: held,
 		draw:  picture{x: moved, xLabel: "bytes saved", rate: moved},
-		why:   unlike(fit),
 		price: func(p *hw.Profile, at observation) float64 { return priceSave(p, hw.SaveFlash, at) }}
-}
-
-// unlike describes the largest ratio of times for the same bytes and threads with another block
-// size. At 4 KiB and more the block size should not matter, so the ratio shows host noise that
-// lasts longer than a point.
-func unlike(d data) string {
-	worst, text := 1.0, ""
-	for _, a := range d {
-		for _, b := range d {
-			if a.At("block_bytes") < 4*kib || b.At("block_bytes") < 4*kib ||
-				a.At("threads") != b.At("threads") || moved(a) != moved(b) {
-				continue
-			}
-			if r := a.seconds / b.seconds; r > worst {
-				worst = r
-				text = fmt.Sprintf("the same bytes on as many threads take up to %.2f times as long at "+
-					"another point: %s and %s; the host's CPUs", r, a.Key(), b.Key())
-			}
-		}
-	}
-	return text
 }

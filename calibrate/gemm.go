@@ -1,7 +1,6 @@
 package calibrate
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -22,12 +21,8 @@ func (gemm) probes() []Probe {
 	return []Probe{{Name: probeLinears, setup: (*gpuRun).setupLinears,
 		Means:  "the four linears of one layer; " + gpuTime,
 		Axes:   []string{"tokens"},
-		shaped: true, needed: true, again: func(p Point) bool { return p.At("tokens") >= longLinears }}}
+		shaped: true, needed: true}}
 }
-
-// longLinears is the number of tokens from which linears form whole chunks, the bulk of prefill,
-// and run at the clock that the card can sustain.
-const longLinears = 2048
 
 // linearShapes returns the shapes whose linears are measured: from the smallest to the largest
 // built-in model of 4 to 9 billion parameters. Other shapes are scaled from the nearest.
@@ -48,7 +43,6 @@ func onGrid(most int64, small ...int64) []int64 {
 // models.
 const fewFrom = 896
 
-// points adds the points of all shapes, the long ones last, because they are measured again.
 func (gemm) points(p *planner) {
 	sizes := pick(p, append(onGrid(2048, 1, 4, 8, 16, 32, 48), 2560, 3072, 4096, 6144, 8192, 16384),
 		[]int64{1, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192})
@@ -57,11 +51,7 @@ func (gemm) points(p *planner) {
 			if i >= len(shapes) && n > fewFrom && n < 2048 && n%(2*live.LinearGrid) != 0 {
 				continue
 			}
-			long := 0
-			if n >= longLinears {
-				long = 1
-			}
-			p.addAt(stageGEMM, rank{long}, point(probeLinears, shape, n))
+			p.add(point(probeLinears, shape, n))
 		}
 	}
 }
@@ -127,7 +117,7 @@ func splitCurve(all data, axis string) model {
 	neighbours := func(at observation) string { return strconv.Itoa(rank[at.At(axis)] / 3) }
 	fit, held := all.split(neighbours, 2,
 		func(at observation) bool { return size(at) == first || size(at) == last })
-	return model{fit: fit, held: held, why: falls(all, axis),
+	return model{fit: fit, held: held,
 		draw: picture{x: size, xLabel: axis + " in the batch"}}
 }
 
@@ -147,23 +137,6 @@ func shapeRows(d data, shape string, from source, what string) []hw.TokenRow {
 		out[i].Shape, out[i].Figure = shape, from.figure(out[i].Value*1e3, "ms", what)
 	}
 	return out
-}
-
-// falls describes the point with the largest relative saving by more tokens. There the library
-// chooses a worse kernel, which neither a rising curve nor a neighbour shows.
-func falls(all data, axis string) string {
-	const notable = 0.05
-	worst, text := 1-notable, ""
-	for i, at := range all {
-		for _, more := range all[i+1:] {
-			if r := more.seconds / at.seconds; r < worst {
-				worst = r
-				text = fmt.Sprintf("%d %s take %.1f us and %d take %.1f us: the library's own choice of kernel",
-					at.At(axis), axis, at.seconds*1e6, more.At(axis), more.seconds*1e6)
-			}
-		}
-	}
-	return text
 }
 
 // linears prepares the four linears of one layer.

@@ -24,10 +24,8 @@ type gpuBench struct {
 	pool      hostPool
 	savers    map[int64]cuda.Saver // by threads
 	r         *rand.Rand
-	warm      string            // the probe that kept the card busy last
-	prepared  map[string]uint64 // how often, by point
-	trains    map[trainKey][][]trainGroup
-	inPlace   map[trainKey][]inPlaceRound
+	warm      string // the probe that kept the card busy last
+	rounds    map[roundsKey][][]timedLayers
 }
 
 // settled is long enough for a card's clock to settle; following is long enough on a card that has
@@ -72,9 +70,8 @@ func newGPUBench(on func(func(gpu) error) error, info cuda.DeviceInfo, limits Li
 	*gpuBench, error) {
 	g := &gpuBench{
 		on: on, info: info, slabBytes: min(limits.DeviceBytes, mostDeviceBytes),
-		savers: map[int64]cuda.Saver{}, prepared: map[string]uint64{},
-		trains:  map[trainKey][][]trainGroup{},
-		inPlace: map[trainKey][]inPlaceRound{},
+		savers: map[int64]cuda.Saver{},
+		rounds: map[roundsKey][][]timedLayers{},
 	}
 	return g, on(func(s gpu) (err error) {
 		if g.slab, err = s.DeviceAlloc(g.slabBytes); err != nil {
@@ -105,8 +102,7 @@ func (g *gpuBench) Prepare(p Point) (Timed, error) {
 	if p.Probe != g.warm {
 		g.warm = ""
 	}
-	g.prepared[p.Key()]++ // another visit finds its blocks elsewhere
-	g.r = rand.New(rand.NewPCG(hash(p.Key()), g.prepared[p.Key()]))
+	g.r = rand.New(rand.NewPCG(hash(p.Key()), 1))
 	probe := probeOf(p.Probe)
 	if probe == nil {
 		return nil, fmt.Errorf("%w: no such probe", ErrSkip)

@@ -24,35 +24,46 @@ type term struct {
 	amount func(observation) float64
 	rate   bool
 	bound  bound // of the coefficient, in SI units
-	figure *hw.Figure
-	unit   string
-	scale  float64 // SI units of a unit
-	what   string
+	set    func(c float64, from source)
 }
 
 // launch is a constant time.
 func launch(figure *hw.Figure, what string) term {
-	return term{amount: one, bound: callBound, figure: figure, unit: "us", scale: 1e-6, what: what}
+	return term{amount: one, bound: callBound, set: func(c float64, from source) {
+		*figure = from.us(c, what)
+	}}
 }
 
 // over is bytes over a rate of at most high.
 func over(bytes func(observation) float64, figure *hw.Figure, high float64, what string) term {
-	return term{amount: bytes, rate: true, bound: bound{rateBound.low, high}, figure: figure,
-		unit: "GB/s", scale: 1e9, what: what}
+	return term{amount: bytes, rate: true, bound: bound{rateBound.low, high},
+		set: func(c float64, from source) { *figure = from.gbps(c, what) }}
 }
 
 // share is seconds at a known rate over the share of this rate that the kernel reaches, at
 // most most.
-func share(seconds func(observation) float64, figure *hw.Figure, most float64,
-	what string) term {
-	return term{amount: seconds, rate: true, bound: bound{1e-3, most}, figure: figure, unit: "x",
-		scale: 1, what: what}
+func share(seconds func(observation) float64, figure *hw.Figure, most float64, what string) term {
+	return term{amount: seconds, rate: true, bound: bound{1e-3, most},
+		set: func(c float64, from source) { *figure = from.figure(c, "x", what) }}
 }
 
-// each is a time for each of some parts.
-func each(parts func(observation) float64, figure *hw.Figure, what string) term {
-	return term{amount: parts, bound: bound{1e-15, 1e-4}, figure: figure, unit: "ns", scale: 1e-9,
-		what: what}
+// each is a time for each of some parts; below least it stays unset.
+func each(parts func(observation) float64, figure *hw.Figure, least float64, what string) term {
+	return term{amount: parts, bound: bound{1e-15, 1e-4}, set: func(c float64, from source) {
+		switch {
+		case c < least:
+			*figure = hw.Figure{}
+		case c >= 1e-6:
+			*figure = from.us(c, what)
+		default:
+			*figure = from.figure(c*1e9, "ns", what)
+		}
+	}}
+}
+
+// known are seconds that are not fitted.
+func known(seconds func(observation) float64) term {
+	return term{amount: seconds, bound: bound{1, 1}, set: func(float64, source) {}}
 }
 
 // fit sets the figures of the terms and returns the model.
@@ -62,15 +73,13 @@ func (l *law) fit(from source) model {
 		group = func(at observation) string { return at.Shape }
 	}
 	fit, held := l.points.split(group, cmp.Or(l.fewest, 3), l.keep)
-	for i, c := range fitTerms(fit, l.terms) {
-		t := &l.terms[i]
-		*t.figure = from.figure(c/t.scale, t.unit, t.what)
-	}
+	fitTerms(fit, from, l.terms...)
 	return model{name: l.model, fit: fit, held: held, price: l.price, draw: l.draw}
 }
 
-// fitTerms returns the coefficients of the terms, by least squares of log seconds.
-func fitTerms(d data, terms []term) []float64 {
+// fitTerms fits the coefficients of the terms by least squares of log seconds, and sets their
+// figures.
+func fitTerms(d data, from source, terms ...term) {
 	amounts := make([]func(observation) float64, len(terms))
 	bounds := make([]bound, len(terms))
 	for i, t := range terms {
@@ -85,7 +94,7 @@ func fitTerms(d data, terms []term) []float64 {
 			start[i] = 1 / start[i]
 		}
 	}
-	return refine(d, start, bounds, func(c []float64, at observation) (seconds float64) {
+	for i, c := range refine(d, start, bounds, func(c []float64, at observation) (seconds float64) {
 		for i, t := range terms {
 			if t.rate {
 				seconds += t.amount(at) / c[i]
@@ -94,5 +103,7 @@ func fitTerms(d data, terms []term) []float64 {
 			}
 		}
 		return seconds
-	})
+	}) {
+		terms[i].set(c, from)
+	}
 }

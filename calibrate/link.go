@@ -1,8 +1,6 @@
 package calibrate
 
 import (
-	"math"
-
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/hw"
 )
@@ -32,46 +30,41 @@ func (link) probes() []Probe {
 
 func (link) points(p *planner) {
 	for _, n := range pick(p, []int64{4, 8, 16, 32, 64, 128, 256, 512}, []int64{4, 16, 32, 64}) {
-		p.add(stageLink, point(probeH2D, "", n*mib), point(probeD2H, "", n*mib))
+		p.add(point(probeH2D, "", n*mib), point(probeD2H, "", n*mib))
 	}
 	for _, n := range pick(p, []int64{64, 128, 256}, []int64{64}) {
-		p.add(stageLink, point(probeDuplex, "", n*mib, 0), point(probeDuplex, "", 0, n*mib))
+		p.add(point(probeDuplex, "", n*mib, 0), point(probeDuplex, "", 0, n*mib))
 	}
 }
 
 // fit finds the link's rates from large copies, t = base + bytes/rate, and the total rate of both
 // directions concurrently.
-func (link) fit(s *Samples, p *hw.Profile, from source) []model {
-	var models []model
-	bytes := func(at observation) float64 { return float64(at.At("bytes")) }
-	for _, way := range []struct {
-		name, probe string
-		figure      *hw.Figure
-		price       func(p *hw.Profile, at observation) float64
-	}{
-		{"link.h2d", probeH2D, &p.Link.H2D, func(p *hw.Profile, at observation) float64 {
-			return bytes(at) / loadLink(p)
-		}},
-		{"link.d2h", probeD2H, &p.Link.D2H, func(p *hw.Profile, at observation) float64 {
-			return bytes(at) / saveLink(p)
-		}},
-	} {
-		fit, held := s.of(way.probe).split(together, 3, nil)
-		c := linear(fit, one, bytes)
-		*way.figure = from.figure(1/math.Max(c[1], 1/rateBound.high)*1e-9, "GB/s", "large copies")
-		models = append(models, model{name: way.name, fit: fit, held: held, price: way.price,
-			draw: picture{x: bytes, xLabel: "bytes", rate: bytes}})
+func (link) fit(s *Samples, p *hw.Profile, from source) (models []model) {
+	bytes := func(axis string) func(observation) float64 {
+		return func(at observation) float64 { return float64(at.At(axis)) }
 	}
+	var base hw.Figure
 	for _, way := range []struct {
-		axis, what string
-		figure     *hw.Figure
-	}{
-		{"copied_bytes", "copy engines both ways at once", &p.Link.DuplexCopy},
-		{"kernel_bytes", "kernels both ways at once", &p.Link.DuplexKernel},
+		probe  string
+		figure *hw.Figure
+		rate   func(*hw.Profile) float64
+	}{{probeH2D, &p.Link.H2D, loadLink}, {probeD2H, &p.Link.D2H, saveLink}} {
+		n := bytes("bytes")
+		l := law{model: way.probe, points: s.of(way.probe), group: together,
+			terms: []term{launch(&base, ""), over(n, way.figure, rateBound.high, "large copies")},
+			draw:  picture{x: n, xLabel: "bytes", rate: n},
+			price: func(p *hw.Profile, at observation) float64 { return n(at) / way.rate(p) }}
+		models = append(models, l.fit(from))
+	}
+	for axis, way := range map[string]term{
+		"copied_bytes": over(bytes("copied_bytes"), &p.Link.DuplexCopy, rateBound.high,
+			"copy engines both ways at once"),
+		"kernel_bytes": over(bytes("kernel_bytes"), &p.Link.DuplexKernel, rateBound.high,
+			"kernels both ways at once"),
 	} {
-		of := s.of(probeDuplex).where(func(at observation) bool { return at.At(way.axis) > 0 })
-		c := linear(of, func(at observation) float64 { return 2 * float64(at.At(way.axis)) })
-		*way.figure = from.gbps(1/c[0], way.what)
+		n := bytes(axis)
+		way.amount = func(at observation) float64 { return 2 * n(at) }
+		fitTerms(s.of(probeDuplex).where(func(at observation) bool { return n(at) > 0 }), from, way)
 	}
 	return models
 }

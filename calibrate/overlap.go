@@ -30,7 +30,7 @@ func (overlap) points(p *planner) {
 	for _, shape := range shapes {
 		for _, chunk := range pick(p, []int64{512, 2048}, []int64{512}) {
 			for _, moves := range [][2]int64{{}, {overlappedBlocks, 0}, {0, overlappedBlocks}} {
-				p.add(stagePrefill, point(probeOverlap, shape, chunk, 6144, moves[0], moves[1]))
+				p.add(point(probeOverlap, shape, chunk, 6144, moves[0], moves[1]))
 			}
 		}
 	}

@@ -1,10 +1,5 @@
 package calibrate
 
-import (
-	"cmp"
-	"slices"
-)
-
 // Limits bounds the plan on a machine.
 type Limits struct {
 	PoolGiB     int64 // largest pinned pool
@@ -35,41 +30,11 @@ const (
 	gib = 1 << 30
 )
 
-// stage is a part of the plan. Probes of one stage alternate by rank.
-type stage int
-
-// Stages in the order of measuring.
-const (
-	stageGEMM    stage = iota // first: it wakes the card up
-	stagePrefill              // early: it shows whether the host is disturbed
-	stageClock
-	stageElementwise
-	stageLaunch
-	stageLink
-	stagePrefillAttention
-	stageSparsePrefill
-	stageDecode
-	stageGPUScatter
-	stageSaveMemcpy
-	stageFlashD2H
-	stageSaveOverlap
-	stageLoad // by pools, which only grow
-)
-
-// rank is the place of a point within its stage.
-type rank [3]int
-
 // planner collects the points of a plan.
 type planner struct {
-	plan    Plan
-	limits  Limits
-	planned []*planned
-}
-
-type planned struct {
-	stage stage
-	rank  rank
-	Point
+	plan   Plan
+	limits Limits
+	points []Point
 }
 
 // pick returns the sizes for the current plan.
@@ -80,16 +45,8 @@ func pick[T any](p *planner, full, quick T) T {
 	return full
 }
 
-// add appends points to a stage.
-func (p *planner) add(s stage, points ...Point) {
-	for _, at := range points {
-		p.addAt(s, rank{}, at)
-	}
-}
-
-func (p *planner) addAt(s stage, r rank, at Point) {
-	p.planned = append(p.planned, &planned{s, r, at})
-}
+// add appends points, which are measured in this order.
+func (p *planner) add(points ...Point) { p.points = append(p.points, points...) }
 
 // points lists the points of a plan on a machine, in order.
 func points(plan Plan, limits Limits) []Point {
@@ -97,12 +54,5 @@ func points(plan Plan, limits Limits) []Point {
 	for _, c := range costs {
 		c.points(p)
 	}
-	slices.SortStableFunc(p.planned, func(a, b *planned) int {
-		return cmp.Or(cmp.Compare(a.stage, b.stage), slices.Compare(a.rank[:], b.rank[:]))
-	})
-	all := make([]Point, len(p.planned))
-	for i, at := range p.planned {
-		all[i] = at.Point
-	}
-	return all
+	return p.points
 }

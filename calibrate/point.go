@@ -22,8 +22,7 @@ type Probe struct {
 	shaped bool // its points name a model shape
 	needed bool // no profile can be made without it
 
-	again func(Point) bool // which points are visited again (visits.go); nil: none
-	// samples of a visit, however long they last; 0: as many as the rule wants
+	// samples of a point, however long they last; 0: as many as the rule wants
 	fixed int
 	// byMean takes the mean of a point's samples and not the median: a card changes its clock at
 	// unpredictable times, and a run averages over all clocks.

@@ -34,7 +34,7 @@ func (prefillAttention) points(p *planner) {
 			[]int64{128, 512, 2048, 8192}) {
 			for _, prefix := range pick(p, []int64{0, 2048, 8192, 32768}, []int64{0, 2048, 8192}) {
 				if q+prefix <= most {
-					p.add(stagePrefillAttention, point(probePrefill, shape, q, prefix))
+					p.add(point(probePrefill, shape, q, prefix))
 				}
 			}
 		}
@@ -42,7 +42,7 @@ func (prefillAttention) points(p *planner) {
 	others := pick(p, []int64{192, 384, 640, 1536, 3072, 6144, 12288, 24576}, []int64{640, 3072})
 	for _, q := range others {
 		for _, prefix := range []int64{0, 8192} {
-			p.add(stagePrefillAttention, point(probePrefill, shapes[1], q, prefix))
+			p.add(point(probePrefill, shapes[1], q, prefix))
 		}
 	}
 	for i, chunks := range pick(p, [][][2]int64{{{2048, 32768}, {16384, 16384}},
@@ -51,7 +51,7 @@ func (prefillAttention) points(p *planner) {
 		[][][2]int64{{}, {{2048, 8192}}}) {
 		for _, c := range chunks {
 			for _, block := range pick(p, []int64{16, 32, 64}, []int64{16, 64}) {
-				p.add(stagePrefillAttention, point(probePrefillBlocks, shapes[i], c[0], c[1], block))
+				p.add(point(probePrefillBlocks, shapes[i], c[0], c[1], block))
 			}
 		}
 	}

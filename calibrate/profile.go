@@ -77,7 +77,7 @@ func Fit(s *Samples) (*Calibration, error) {
 	for i := range models {
 		p.Fits = append(p.Fits, models[i].judge(p))
 	}
-	p.Provenance.Notes = append(append(observations(s), p.Provenance.Notes...),
+	p.Provenance.Notes = append(p.Provenance.Notes,
 		"reference, gpu.runtime and nominal peaks are not measured; their sources say where they come "+
 			"from")
 	return &Calibration{Samples: s, Profile: p, models: models}, nil

@@ -23,7 +23,6 @@ type model struct {
 	held  data
 	price func(p *hw.Profile, at observation) float64 // seconds
 	flags []string
-	why   string // what the form cannot express, added where the model is flagged
 	draw  picture
 }
 
@@ -56,9 +55,6 @@ func (m *model) judge(p *hw.Profile) hw.Fit {
 		f.Flags = append(f.Flags,
 			fmt.Sprintf("worst error %.1f %%, above %.0f %%, at %s", 100*f.MaxError, 100*worstLimit,
 				points[worst].Key()))
-	}
-	if len(f.Flags) > 0 && m.why != "" {
-		f.Flags = append(f.Flags, m.why)
 	}
 	return f
 }

@@ -112,11 +112,9 @@ func measure(ctx context.Context, m Machine, o Options, j *journal,
 	if o.Plan == Quick {
 		rule = QuickRule
 	}
-	all := visits(points(o.Plan, m.Limits), rule.Visits)
+	all := points(o.Plan, m.Limits)
 	skipped, failed := map[string]bool{}, failures{}
-	gathered := map[string][]float64{} // of points to be visited again
-	for i, v := range all {
-		p := v.Point
+	for i, p := range all {
 		o.Progress(i, len(all), p.Probe)
 		if j.done[p.Key()] || failed[p.Probe] != nil {
 			continue
@@ -125,7 +123,7 @@ func measure(ctx context.Context, m Machine, o Options, j *journal,
 			return failed, ErrInterrupted
 		}
 		began := time.Now()
-		samples, err := measurePoint(ctx, m.Bench, rule.of(v), p)
+		samples, err := measurePoint(ctx, m.Bench, rule.of(p.Probe), p)
 		spent[p.Probe] += time.Since(began)
 		switch {
 		case errors.Is(err, ErrSkip):
@@ -141,11 +139,7 @@ func measure(ctx context.Context, m Machine, o Options, j *journal,
 			o.Log(fmt.Sprintf("%s failed and is left out: %v", p.Probe, failed[p.Probe]))
 			continue
 		}
-		gathered[p.Key()] = append(gathered[p.Key()], samples...)
-		if !v.last {
-			continue
-		}
-		if err := j.add(Record{p, gathered[p.Key()]}); err != nil {
+		if err := j.add(Record{p, samples}); err != nil {
 			return failed, err
 		}
 		if i+1 == len(all) || all[i+1].Probe != p.Probe {

@@ -15,18 +15,23 @@ type Rule struct {
 	Least  int           // samples
 	Most   int           // samples
 	Time   time.Duration // spent sampling one point, warm-up included
-	// Visits is how often a restless probe's points are measured, in separate passes: a disturbance
-	// of the CPU lasts longer than a point.
-	Visits int
 }
 
 // FullRule and QuickRule are the rules of the plans Full and Quick.
 var (
-	FullRule = Rule{Spread: 0.02, Warmup: 2, Least: 11, Most: 150, Time: 450 * time.Millisecond,
-		Visits: 2}
-	QuickRule = Rule{Spread: 0.03, Warmup: 1, Least: 7, Most: 40, Time: 150 * time.Millisecond,
-		Visits: 1}
+	FullRule = Rule{Spread: 0.02, Warmup: 2, Least: 11, Most: 150,
+		Time: 450 * time.Millisecond}
+	QuickRule = Rule{Spread: 0.03, Warmup: 1, Least: 7, Most: 40, Time: 150 * time.Millisecond}
 )
+
+// of returns the rule of a probe. Some have a fixed number of samples, regardless of their
+// duration.
+func (r Rule) of(probe string) Rule {
+	if n := probeOf(probe).fixed; n > 0 {
+		r.Least, r.Most, r.Time = n, n, time.Minute
+	}
+	return r
+}
 
 // sample repeats a timed call until the rule is satisfied. A long call has fewer samples than
 // Least, but at least three.

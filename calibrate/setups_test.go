@@ -106,8 +106,7 @@ func TestSetupsAreChecked(t *testing.T) {
 			t.Errorf("%s: samples %v, %v", name, samples, err)
 		}
 		e.wrong = func(op cuda.Operation) bool { return cuda.Function(op) == cuda.Function(p.of) }
-		clear(g.trains)
-		clear(g.inPlace)
+		clear(g.rounds)
 		if _, err := g.Prepare(p.Point); err == nil {
 			t.Errorf("%s: %s does nothing, yet the check passes", name, cuda.Function(p.of))
 		}

@@ -19,12 +19,11 @@ func (sharedDecode) probes() []Probe {
 
 // points share seven eighths of their blocks, so that HBM is not the bottleneck.
 func (sharedDecode) points(p *planner) {
-	for i, shape := range shapes {
+	for _, shape := range shapes {
 		for _, batch := range []int64{4, 8, 16} {
 			for _, context := range pick(p, []int64{8192, 16384, 32768}, []int64{8192}) {
 				if batch*context <= p.mostTokens(shape) {
-					p.addAt(stageDecode, rank{i, orderShared}, point(probeShared, shape, batch, context,
-						context/8*7))
+					p.add(point(probeShared, shape, batch, context, context/8*7))
 				}
 			}
 		}

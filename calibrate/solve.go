@@ -116,14 +116,6 @@ func refined(d data, start []float64, bounds []bound,
 	return slices.Clone(p), least
 }
 
-// fitBytes fits t = launch + bytes/rate with a rate of at most HBM's.
-func fitBytes(d data, bytes func(observation) float64, hbm float64) (c []float64) {
-	start := linear(d, one, bytes)
-	return refine(d, []float64{math.Max(start[0], 1e-6), 1 / math.Max(start[1], 1/hbm)},
-		[]bound{callBound, {rateBound.low, hbm}},
-		func(c []float64, at observation) float64 { return c[0] + bytes(at)/c[1] })
-}
-
 // rising makes values nondecreasing with the least weighted change in log
 // value: pool adjacent violators.
 func rising(values, weights []float64) []float64 {

@@ -47,7 +47,7 @@ func (sparsePrefill) points(p *planner) {
 // sparsePoints adds the points of a chunk: sizes of the paper's Table 6 and of its published files.
 func sparsePoints(p *planner, shape string, query, prefix int64) {
 	add := func(probe string, sizes ...int64) {
-		p.add(stageSparsePrefill, point(probe, shape, append([]int64{query, prefix}, sizes...)...))
+		p.add(point(probe, shape, append([]int64{query, prefix}, sizes...)...))
 	}
 	for _, s := range [][2]int64{{128, 1024}, {512, 2048}, {1024, 4096}} {
 		add(probeSparseAttention, s[0], s[1], 0, 0)
@@ -119,6 +119,7 @@ func (sparsePrefill) fit(s *Samples, p *hw.Profile, from source) (models []model
 	var listLaunch, lineLaunch, blockLaunch hw.Figure // attention to lists, indices
 	const shaped, listed = "sparse prefill, A-shape", "sparse prefill, lists of blocks and columns"
 	const ofLines, ofRanks = "index of vertical and slash lines", "index of blocks"
+	const noTile = 1e-14 // seconds: less is nothing
 	const bytes = ": bytes of keys and scores, over HBM's rate"
 	for _, l := range []struct {
 		law
@@ -127,7 +128,7 @@ func (sparsePrefill) fit(s *Samples, p *hw.Profile, from source) (models []model
 		{law{model: "sparse_prefill.a-shape", points: attention.where(windows), terms: []term{
 			launch(&aShape.Launch, shaped),
 			share(ofBlocks, &aShape.Efficiency, 10, shaped+", over dense attention's rate"),
-			each(sparseTiles, &aShape.Tile, shaped+": a tile of queries")}}, &aShape.Launch},
+			each(sparseTiles, &aShape.Tile, noTile, shaped+": a tile of queries")}}, &aShape.Launch},
 		{law{model: "sparse_prefill.lists", points: attention.where(not(windows)), terms: []term{
 			launch(&listLaunch, listed),
 			share(ofBlocks, &lines.Efficiency, 10, listed+", over dense attention's rate"),
@@ -135,10 +136,10 @@ func (sparsePrefill) fit(s *Samples, p *hw.Profile, from source) (models []model
 			&listLaunch},
 		{law{model: "sparse_prefill.index.vertical-slash", points: indices.where(lined), terms: []term{
 			launch(&lineLaunch, ofLines), share(indexTime, &lines.Index, 1, ofLines+bytes),
-			each(sparseTiles, &lines.Tile, ofLines+": a line of a tile of queries")}}, &lineLaunch},
+			each(sparseTiles, &lines.Tile, noTile, ofLines+": a line of a tile of queries")}}, &lineLaunch},
 		{law{model: "sparse_prefill.index.block-sparse", points: indices.where(not(lined)),
 			terms: []term{launch(&blockLaunch, ofRanks), share(indexTime, &blocks.Index, 1, ofRanks+bytes),
-				each(sparseTiles, &blocks.Tile, ofRanks+": a tile of queries")}}, &blockLaunch},
+				each(sparseTiles, &blocks.Tile, noTile, ofRanks+": a tile of queries")}}, &blockLaunch},
 	} {
 		if len(l.points) == 0 {
 			return nil // samples of an earlier build

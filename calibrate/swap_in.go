@@ -26,13 +26,13 @@ var swapRows = []int64{656, 1152}
 func (swapIn) points(p *planner) {
 	for _, requests := range pick(p, []int64{1, 16, 64, 150}, []int64{1, 64}) {
 		for _, slots := range pick(p, []int64{2560, 4096, 8192}, []int64{4096, 8192}) {
-			p.addAt(stageLoad, rank{0, 2}, point(probeSwap, "", swapRows[0], requests, slots, 0))
+			p.add(point(probeSwap, "", swapRows[0], requests, slots, 0))
 		}
 	}
 	for _, row := range swapRows {
 		for _, requests := range pick(p, []int64{1, 8, 32}, []int64{1, 32}) {
 			for _, misses := range pick(p, []int64{16, 64, 256, 1024}, []int64{64, 512}) {
-				p.addAt(stageLoad, rank{0, 2}, point(probeSwap, "", row, requests, 4096, misses))
+				p.add(point(probeSwap, "", row, requests, 4096, misses))
 			}
 		}
 	}

@@ -13,9 +13,7 @@ type mover struct {
 	probe, engine string
 	means         string
 	setup         func(*gpuRun, Point) *setup
-	stage         stage
 	pools         bool // the pool is read in place, so its size matters
-	again         func(Point) bool
 	price         func(p *hw.Profile, engine string, at observation) float64
 	// law fits the engine's figures, with a link of the given rate
 	law func(fit data, p *hw.Profile, from source)
@@ -32,20 +30,20 @@ const (
 // flash_d2h.go.
 var movers = []mover{
 	{probe: probeLoadMemcpy, engine: hw.LoadMemcpy, means: "one memcpy a block, from blocks " +
-		"anywhere in a pinned pool; " + wall, setup: (*gpuRun).setupLoad, stage: stageLoad,
-		again: always, price: priceLoad, law: func(fit data, p *hw.Profile, from source) {
-			p.Load.MemcpyCall = fitCalls(fit, loadLink(p), from)
+		"anywhere in a pinned pool; " + wall, setup: (*gpuRun).setupLoad,
+		price: priceLoad, law: func(fit data, p *hw.Profile, from source) {
+			fitCalls(fit, loadLink(p), from, &p.Load.MemcpyCall)
 		}},
 	{probe: probeLoadFlash, engine: hw.LoadFlash, means: "FlashH2D, one gather kernel; " + wall,
-		setup: (*gpuRun).setupLoad, stage: stageLoad, pools: true, price: priceLoad,
+		setup: (*gpuRun).setupLoad, pools: true, price: priceLoad,
 		law: fitGatherKernel},
 	{probe: probeSaveMemcpy, engine: hw.SaveMemcpy, means: "one memcpy a block, to blocks anywhere " +
-		"in a pinned pool; " + wall, setup: (*gpuRun).setupSave, stage: stageSaveMemcpy,
-		again: always, price: priceSave, law: func(fit data, p *hw.Profile, from source) {
-			p.Save.MemcpyCall = fitCalls(fit, saveLink(p), from)
+		"in a pinned pool; " + wall, setup: (*gpuRun).setupSave,
+		price: priceSave, law: func(fit data, p *hw.Profile, from source) {
+			fitCalls(fit, saveLink(p), from, &p.Save.MemcpyCall)
 		}},
 	{probe: probeSaveGPU, engine: hw.SaveGPU, means: "one scatter kernel, to blocks anywhere in a " +
-		"pinned pool; " + wall, setup: (*gpuRun).setupSave, stage: stageGPUScatter,
+		"pinned pool; " + wall, setup: (*gpuRun).setupSave,
 		price: priceSave, law: func(fit data, p *hw.Profile, from source) {
 			k := fitKernel(fit, saveLink(p))
 			p.Save.GPULaunch = from.us(k.launch, "one scatter kernel: submit and wait")
@@ -60,7 +58,7 @@ type moving struct{}
 
 func (moving) probes() (all []Probe) {
 	for _, m := range movers {
-		all = append(all, Probe{Name: m.probe, Means: m.means, setup: m.setup, again: m.again,
+		all = append(all, Probe{Name: m.probe, Means: m.means, setup: m.setup,
 			Axes: []string{"block_bytes", "blocks", "pool_mib"}, needed: true})
 	}
 	return all
@@ -69,9 +67,9 @@ func (moving) probes() (all []Probe) {
 // points vary block size and count at the base pool, and other pools for large transfers.
 func (moving) points(p *planner) {
 	for _, m := range movers {
-		for i, pool := range p.pools() {
+		for _, pool := range p.pools() {
 			at := func(block, n int64) {
-				p.addAt(m.stage, rank{i}, point(m.probe, "", block, n, pool))
+				p.add(point(m.probe, "", block, n, pool))
 			}
 			switch {
 			case pool == basePool:
@@ -169,11 +167,10 @@ func (p *planner) pools() []int64 {
 func moved(at observation) float64 { return float64(at.At("blocks") * at.At("block_bytes")) }
 
 // fitCalls fits t = n call + B/link, for transfers with one call per block.
-func fitCalls(d data, link float64, from source) hw.Figure {
-	call := refine(d, []float64{2e-6}, []bound{blockBound}, func(c []float64, at observation) float64 {
-		return float64(at.At("blocks"))*c[0] + moved(at)/link
-	})
-	return from.us(call[0], "a copy of its own for each block")
+func fitCalls(d data, link float64, from source, call *hw.Figure) {
+	blocks := func(at observation) float64 { return float64(at.At("blocks")) }
+	fitTerms(d, from, each(blocks, call, 0, "a copy of its own for each block"),
+		known(func(at observation) float64 { return moved(at) / link }))
 }
 
 // kernelFit is t = max(floor, launch + bytes/rate, bytes/link).
