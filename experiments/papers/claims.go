@@ -182,12 +182,12 @@ func Kept(claims []Claim, changed string) ([]Outcome, error) {
 // Keep writes outcomes of our model, with a change or "", to the file at path. It replaces earlier
 // outcomes of the same numbers.
 func Keep(path, changed string, outcomes []Outcome) error {
+	kept := map[keptKey][3]float64{}
 	text, err := files.ReadResult(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	if err == nil {
+		kept, err = parseKept(path, string(text))
 	}
-	kept, err := parseKept(path, string(text))
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for i := range outcomes {
@@ -233,28 +233,18 @@ func KeptChanges() ([]string, error) {
 func digits(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 
 func parseKept(path, text string) (map[keptKey][3]float64, error) {
-	in := files.NewCSVReader(path, strings.NewReader(text))
-	in.FieldsPerRecord = len(keptColumns)
-	rows, err := in.ReadAll()
-	if err != nil {
-		return nil, err
-	}
 	kept := map[keptKey][3]float64{}
-	for i, row := range rows {
-		if i == 0 {
-			continue
-		}
+	rows, err := parseRecords(path, []byte(text))
+	for i := range rows {
+		r := &rows[i]
+		index, e := r.number("index")
+		err = errors.Join(err, e)
 		var n [3]float64
-		index, err := strconv.Atoi(row[1])
-		for j := range n {
-			if err == nil {
-				n[j], err = strconv.ParseFloat(row[3+j], 64)
-			}
+		for j, column := range keptColumns[3:] {
+			n[j], e = r.number(column)
+			err = errors.Join(err, e)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", path, i+1, err)
-		}
-		kept[keptKey{row[2], row[0], index}] = n
+		kept[keptKey{r.cells["changed"], r.cells["claim"], int(index)}] = n
 	}
-	return kept, nil
+	return kept, err
 }

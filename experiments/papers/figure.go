@@ -124,7 +124,7 @@ func (b *book) draw(f *paperFigure, results string, ran func(...string) string) 
 		}
 		folder := filepath.Join(results, d.From)
 		if d.From == "" {
-			d.rows, err = accuracyRecords()
+			d.rows, err = parseRecords("tableA1.csv", accuracyCSV)
 		} else if d.rows, err = readRecords(folder); errors.Is(err, fs.ErrNotExist) {
 			err = nil
 			continue
@@ -158,18 +158,6 @@ func (b *book) draw(f *paperFigure, results string, ran func(...string) string) 
 //
 //go:embed tableA1.csv
 var accuracyCSV []byte
-
-// accuracyRecords returns a row for each data set and budget of tableA1.csv.
-func accuracyRecords() (out []record, err error) {
-	header, rows, err := parseRecords("tableA1.csv", accuracyCSV)
-	for _, r := range rows {
-		for _, budget := range header[3:] {
-			out = append(out, record{r.where, map[string]string{"model": r.cells["model"],
-				"full": r.cells["full"], "budget": budget, "accuracy": r.cells[budget]}, false})
-		}
-	}
-	return out, err
-}
 
 // recordsCaption lists the models, cards, requests and seeds of rows.
 func recordsCaption(rows []record) string {

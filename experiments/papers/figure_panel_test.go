@@ -149,7 +149,8 @@ func TestFiguresHaveNothingUnused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		series := seriesOf(drawn.Charts)
+		var series []string
+		eachSeries(drawn.Charts, func(name string, _ *string, _ *bool) { series = append(series, name) })
 		for name := range f.Looks {
 			if !slices.Contains(series, name) {
 				t.Errorf("%s: a look of %q; there are %q", f.Name, name, series)

@@ -3,6 +3,7 @@ package papers
 import (
 	"cmp"
 	_ "embed"
+	"maps"
 	"slices"
 	"strings"
 
@@ -38,66 +39,47 @@ func Phases() []Phase { return slices.Clone(figuresBook().Phase) }
 // fixed colours.
 func Paint(charts []*doc.Chart, own map[string]int) {
 	looks := map[string]int{"vLLM": 0, "vLLM-S": 1, "vLLM-SO": 2, "SparseServe": 3}
-	fixed := len(looks)
-	next := 0
-	names := seriesOf(charts)
-	for _, name := range names {
-		if _, ok := own[name]; ok {
-			looks[name] = own[name]
-		} else if _, ok := looks[name]; ok {
+	fixed, next := len(looks), 0
+	eachSeries(charts, func(name string, _ *string, _ *bool) {
+		_, known := looks[name]
+		if _, set := own[name]; known && !set {
 			next = fixed
 		}
-	}
+	})
+	maps.Copy(looks, own)
 	colors := map[string]string{doc.Published: doc.Grey}
 	for _, p := range Phases() {
 		colors[p.Name] = p.Color
 	}
-	for _, name := range names {
-		_, known := looks[name]
-		if colors[name] == "" && !known {
-			looks[name] = next
+	eachSeries(charts, func(name string, color *string, dashed *bool) {
+		n, known := looks[name]
+		if !known && colors[name] != "" {
+			*color, *dashed = colors[name], false
+			return
+		}
+		if !known {
+			n, looks[name] = next, next
 			next++
 		}
-	}
-	of := func(name string) (color string, dashed bool) {
-		if n, ok := looks[name]; ok {
-			return doc.Color(n)
-		}
-		return colors[name], false
-	}
+		*color, *dashed = doc.Color(n)
+	})
+}
+
+// eachSeries calls do with the name and the look of each line and each part of a bar. Parts have no
+// dashes.
+func eachSeries(charts []*doc.Chart, do func(name string, color *string, dashed *bool)) {
 	for _, c := range charts {
 		for i := range c.Lines {
 			l := &c.Lines[i]
-			l.Color, l.Dashed = of(l.Name)
+			do(l.Name, &l.Color, &l.Dashed)
 		}
 		for i := range c.Bars {
 			for j := range c.Bars[i].Parts {
 				p := &c.Bars[i].Parts[j]
-				p.Color, _ = of(p.Name)
+				do(p.Name, &p.Color, new(bool))
 			}
 		}
 	}
-}
-
-// seriesOf lists the names of lines and of bar parts, each once.
-func seriesOf(charts []*doc.Chart) (names []string) {
-	known := map[string]bool{}
-	add := func(name string) {
-		if !known[name] {
-			known[name], names = true, append(names, name)
-		}
-	}
-	for _, c := range charts {
-		for i := range c.Lines {
-			add(c.Lines[i].Name)
-		}
-		for i := range c.Bars {
-			for j := range c.Bars[i].Parts {
-				add(c.Bars[i].Parts[j].Name)
-			}
-		}
-	}
-	return names
 }
 
 //go:embed prefill_accuracy.toml

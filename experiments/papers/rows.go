@@ -52,8 +52,7 @@ func readRecords(folder string) ([]record, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, out, err := parseRecords(path, text)
-	return out, err
+	return parseRecords(path, text)
 }
 
 // flatten adds a JSON value to the cells. Items of a list share a cell, separated by spaces.
@@ -83,13 +82,13 @@ func cellText(value any) string {
 }
 
 // parseRecords reads a table with at least one row.
-func parseRecords(path string, text []byte) (header []string, out []record, err error) {
+func parseRecords(path string, text []byte) (out []record, err error) {
 	all, err := files.NewCSVReader(path, bytes.NewReader(text)).ReadAll()
 	if err == nil && len(all) < 2 {
 		err = fmt.Errorf("%s: no row", path)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for i, row := range all[1:] {
 		r := record{fmt.Sprintf("%s: row %d", path, i+1), map[string]string{}, false}
@@ -98,7 +97,7 @@ func parseRecords(path string, text []byte) (header []string, out []record, err 
 		}
 		out = append(out, r)
 	}
-	return all[0], out, nil
+	return out, nil
 }
 
 // number returns the sum of some columns.

@@ -160,7 +160,11 @@ func (l *Studies) sweep(e *experiments.Experiment) error {
 
 // goodput searches for the largest rate at which each system meets its service level.
 func (l *Studies) goodput(e *experiments.Experiment) error {
-	s, candidates, err := l.candidates(e.Name)
+	s, err := l.load(e.Name)
+	if err != nil {
+		return err
+	}
+	candidates, err := capacity.Candidates(s)
 	if err != nil {
 		return err
 	}
@@ -185,16 +189,6 @@ func (l *Studies) load(name string) (*config.Sweep, error) {
 		s.Alter = l.alter
 	}
 	return s, err
-}
-
-// candidates is load; it also lists the candidates of a goodput search.
-func (l *Studies) candidates(name string) (*config.Sweep, []capacity.Candidate, error) {
-	s, err := l.load(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	candidates, err := capacity.Candidates(s)
-	return s, candidates, err
 }
 
 func (l *Studies) folder(e *experiments.Experiment) string { return filepath.Join(l.Dir, e.Name) }

@@ -79,24 +79,15 @@ func leastBudget(t *testing.T, model, set string, target float64) int {
 		t.Fatal(err)
 	}
 	for _, row := range rows {
-		if row[0] != model || row[1] != name {
-			continue
-		}
-		score := func(i int) float64 {
+		number := func(i int) float64 {
 			v, err := strconv.ParseFloat(row[i], 64)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return v
 		}
-		for i := 3; i < len(row); i++ {
-			if score(i) >= target*score(2) {
-				budget, err := strconv.Atoi(rows[0][i])
-				if err != nil {
-					t.Fatal(err)
-				}
-				return budget
-			}
+		if row[0] == model && row[1] == name && number(4) >= target*number(2) {
+			return int(number(3))
 		}
 	}
 	t.Fatalf("%s, %s: no budget of table A.1 keeps %g", model, set, target)
