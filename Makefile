@@ -35,7 +35,7 @@ build:
 
 # Runs are kept for as long as what they are made from is the same.
 figures: build
-	./sparseserve paper figures
+	./sparseserve paper figures --all
 
 # The documents as a site with search, in out/site; needs npm.
 site:

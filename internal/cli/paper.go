@@ -45,24 +45,34 @@ type paperRun struct {
 
 // Run implements the command.
 func (p *paperRun) Run(ctx context.Context, app *App) error {
+	return p.make(ctx, app, papers.Studies{Dir: p.results()})
+}
+
+// make runs the named experiments, and those of the named figures.
+func (p *paperRun) make(ctx context.Context, app *App, studies papers.Studies) error {
 	needed, err := experimentsOf(p.Names)
 	if err != nil || len(needed) == 0 && len(p.Names) > 0 {
 		return err
 	}
-	return p.run(ctx, app, papers.Studies{Dir: p.results()}, needed...)
+	return p.run(ctx, app, studies, needed...)
 }
 
 type paperFigures struct {
 	paperRun
+	All    bool   `help:"Draw all seeds, as claims do, which takes minutes. Default: the first seed alone."`
 	Format string `enum:"png,svg,pdf" default:"png" help:"Format of the pictures: png, svg or pdf. Default: ${default}."`
 }
 
 // Run implements the command.
 func (p *paperFigures) Run(ctx context.Context, app *App) error {
-	if err := p.paperRun.Run(ctx, app); err != nil {
+	studies := papers.Studies{Dir: p.results()}
+	if !p.All {
+		studies.Dir, studies.Sets = filepath.Join(p.Out, "first-seed"), []string{"seed=1"}
+	}
+	if err := p.make(ctx, app, studies); err != nil {
 		return err
 	}
-	pictures, err := papers.Figures(p.results(), p.Names, answers.Ran)
+	pictures, err := papers.Figures(studies.Dir, p.Names, answers.Ran)
 	if err != nil {
 		return err
 	}
