@@ -74,6 +74,12 @@
         lineStyle: { color: color, width: 1.2, opacity: .75 }, itemStyle: { color: color }, emphasis: { disabled: true } });
     });
     const legend = common([...new Set(names)]);
+    // A line without markers has a legend sample without one.
+    if (legend.legend.data) legend.legend.data = legend.legend.data.map(name => {
+      const l = c.lines.find(l => l.name === name);
+      return !l.bare ? name : { name: name, icon: l.dashed ? "path://M0,0h6v2h-6zM8,0h6v2h-6zM16,0h6v2h-6z" : "path://M0,0h22v2h-22z",
+        lineStyle: { width: 0 }, itemStyle: { color: shown(l.color), borderWidth: 0 } };
+    });
     const item = c.lines.some(l => l.dots);
     legend.tooltip.trigger = item ? "item" : "axis";
     legend.tooltip.axisPointer = { type: "line", lineStyle: { color: ink().soft } };
@@ -116,10 +122,13 @@
       .map(f => "<br>" + marker(f.color) + text((single ? c.y : f.seriesName) + " " + digits(f.value) + (f.data.part ? interval(f.data.part) : ""))).join("");
     const series = single
       ? [{ type: "bar", barMaxWidth: 24, data: c.bars.map(b => ({ value: b.parts[0].value, part: b.parts[0], itemStyle: { color: shown(b.parts[0].color) } })),
-          label: { show: true, position: "right", color: ink().text, formatter: f => c.bars[f.dataIndex].note || digits(f.value) },
           markLine: { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: ink().soft, type: "dashed" }, data: (c.levels || []).map(v => ({ xAxis: v })) } }]
       : [...parts].map(([name, color]) => ({ type: "bar", name: name, stack: "all", barMaxWidth: 24, itemStyle: { color: shown(color) },
           emphasis: { focus: "series" }, data: c.bars.map(b => { const p = b.parts.find(q => q.name === name); return p ? { value: p.value, part: p } : "-"; }) }));
+    // Labels cover the limit, which is drawn over bars.
+    if (single) series.push({ type: "scatter", silent: true, tooltip: { show: false }, symbolSize: 1, z: 6, itemStyle: { color: "transparent", opacity: 1 },
+      data: c.bars.map((b, i) => [b.parts[0].value, i]), label: { show: true, position: "right", color: ink().text, backgroundColor: ink().ground, lineHeight: 15, padding: [0, 3],
+        formatter: f => c.bars[f.dataIndex].note || digits(f.value[0]) } });
     const sample = b => b.low === undefined && single ? b.parts[0] : b;
     const runs = c.bars.flatMap((b, i) => (sample(b).runs || []).map(v => [v, i]));
     const whiskers = c.bars.flatMap((b, i) => sample(b).low !== undefined && !sample(b).runs ? [[sample(b).low, i], [sample(b).high, i], ["-", i]] : []);
