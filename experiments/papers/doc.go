@@ -2,7 +2,7 @@
 // the papers' claims.
 //
 // A Studies (studies.go) runs the experiments of sparseserve/*.toml, psa/*.toml and
-// minference/*.toml: sweeps and goodput searches over one store, and studies (study.go), each of
+// minference/*.toml: sweeps and goodput searches over one store, and studies, each of
 // which measures another quantity and writes a table:
 //
 //	study_blocks.go      transfers of KV blocks (SparseServe Fig. 4), selections of consecutive

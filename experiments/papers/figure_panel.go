@@ -210,22 +210,17 @@ func (c *cell) mean(y int, most float64) (float64, doc.Sample) {
 
 // lines makes one line per series.
 func (d *drawing) lines(c *doc.Chart, cells []*cell) {
-	add := func(series string, p doc.Point) {
-		i := slices.IndexFunc(c.Lines, func(l doc.Line) bool { return l.Name == series })
-		if i < 0 {
-			i = len(c.Lines)
-			c.Lines = append(c.Lines, doc.Line{Name: series, Dots: series == doc.Published})
-		}
-		c.Lines[i].Points = append(c.Lines[i].Points, p)
-	}
 	for _, one := range cells {
 		mean, s := one.mean(0, d.y[0].Most)
-		add(one.series, doc.Point{X: one.x, Y: mean, Sample: s})
+		l := c.Line(one.series)
+		l.Points = append(l.Points, doc.Point{X: one.x, Y: mean, Sample: s})
 	}
 	for text, values := range d.Published {
 		x, _ := strconv.ParseFloat(text, 64)
+		l := c.Line(doc.Published)
+		l.Dots = true
 		for _, v := range values {
-			add(doc.Published, doc.Point{X: x, Y: v})
+			l.Points = append(l.Points, doc.Point{X: x, Y: v})
 		}
 	}
 	for i := range c.Lines {
@@ -263,9 +258,7 @@ func (d *drawing) bars(c *doc.Chart, cells []*cell) {
 			b.Parts = append(b.Parts, part)
 		}
 		_, b.Sample = one.mean(len(d.y), d.y[0].Most)
-		if doubts := b.Doubts(); doubts != "" {
-			b.Note = stats.Digits(b.Value()) + ", " + doubts
-		}
+		b.Doubt()
 		if values := d.Published[one.label]; nth < len(values) {
 			b.Published = &values[nth]
 		}

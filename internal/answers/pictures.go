@@ -83,7 +83,7 @@ func (v *view) overLoads(levels []string) (all []doc.Figure) {
 			p := &v.panels[i]
 			c := &doc.Chart{Kind: doc.Lines, Title: v.title(i), X: v.x.label, Y: capital(m.Label()),
 				LogX: v.x.doubly}
-			if c.Lines = p.lines(&m); !v.x.varies {
+			if p.lines(c, &m); !v.x.varies {
 				stand(c, p.rows[0].at)
 			}
 			if len(c.Lines)+len(c.Bars) > 0 {
@@ -119,8 +119,8 @@ func scale(charts []*doc.Chart, log, small bool) {
 // capital begins a label with a capital.
 func capital(label string) string { return strings.ToUpper(label[:1]) + label[1:] }
 
-// lines returns the series of a panel, in the order of the rows: the mean of a metric at each x.
-func (p *panel) lines(m *metrics.Metric) (lines []doc.Line) {
+// lines draws the series of a panel, in the order of the rows: the mean of a metric at each x.
+func (p *panel) lines(c *doc.Chart, m *metrics.Metric) {
 	for i := range p.rows {
 		row, one := &p.rows[i], doc.Point{X: p.rows[i].x}
 		var values []float64
@@ -135,13 +135,9 @@ func (p *panel) lines(m *metrics.Metric) (lines []doc.Line) {
 		one.Y, one.Sample = doc.Over(values)
 		one.Unstable = row.has(warn.UnstableQueue) || row.has(warn.WaitsGrow)
 		one.Rejects = row.rejects()
-		j := slices.IndexFunc(lines, func(l doc.Line) bool { return l.Name == row.series })
-		if j < 0 {
-			j, lines = len(lines), append(lines, doc.Line{Name: row.series})
-		}
-		lines[j].Points = append(lines[j].Points, one)
+		l := c.Line(row.series)
+		l.Points = append(l.Points, one)
 	}
-	return lines
 }
 
 // stand converts single-point lines of a chart to bars.
@@ -150,9 +146,7 @@ func stand(c *doc.Chart, group string) {
 		p := &l.Points[0]
 		b := doc.Bar{Group: group, Name: l.Name, Sample: p.Sample,
 			Parts: []doc.Part{{Name: l.Name, Value: p.Y, Sample: p.Sample}}}
-		if doubts := p.Doubts(); doubts != "" {
-			b.Note = stats.Digits(p.Y) + ", " + doubts
-		}
+		b.Doubt()
 		c.Bars = append(c.Bars, b)
 	}
 	c.Kind, c.Lines, c.X = doc.Bars, nil, ""

@@ -150,24 +150,18 @@ func limitCharts(a *capacity.Purchase) (charts []*doc.Chart) {
 		c := &doc.Chart{Kind: doc.Lines, Title: limit.Bound, X: "cost ($ an hour)",
 			Y:      "under the load (s)",
 			Levels: []float64{limit.AskedS}}
-		least, most := math.Inf(1), 0.0
 		for i := range a.Candidates {
 			o := &a.Candidates[i]
 			at := slices.IndexFunc(o.Limits, func(l capacity.Share) bool { return l.Limit == limit.Bound })
 			if o.Outcome != capacity.Meets || at < 0 {
 				continue
 			}
-			card := CardName(o.GPU)
-			j := slices.IndexFunc(c.Lines, func(l doc.Line) bool { return l.Name == card })
-			if j < 0 {
-				j = len(c.Lines)
-				c.Lines = append(c.Lines, doc.Line{Name: card, Color: colors[j%len(colors)], Dots: true})
-			}
-			least, most = min(least, o.USDPerHour), max(most, o.USDPerHour)
-			c.Lines[j].Points = append(c.Lines[j].Points, doc.Point{X: o.USDPerHour,
-				Y: o.Limits[at].Of * limit.AskedS, Note: shortName(a, o)})
+			l := c.Line(CardName(o.GPU))
+			l.Color, l.Dots = cmp.Or(l.Color, colors[(len(c.Lines)-1)%len(colors)]), true
+			l.Points = append(l.Points, doc.Point{X: o.USDPerHour, Y: o.Limits[at].Of * limit.AskedS,
+				Note: shortName(a, o)})
 		}
-		c.LogX = least > 0 && most > 4*least
+		c.LogX = farApart(c.Lines, 4, func(p doc.Point) float64 { return p.X })
 		charts = append(charts, c)
 	}
 	return charts

@@ -52,12 +52,12 @@ func (r *resultFlags) answer(ctx context.Context, app *App, folder *run.Folder, 
 	return err
 }
 
-// show draws the figures of an answer into its folder and prints the answer: data as JSON, or the
-// document and the names of the files in the folder.
+// show draws the figures of an answer into its folder, until ctx ends, and prints the answer: data
+// as JSON, or the document and the names of the files in the folder.
 func (a *App) show(ctx context.Context, out string, d *doc.Doc, asJSON bool, data any,
 	files []string) error {
 	drawn, err := figures.Draw(ctx, out, d.Figures)
-	if err != nil {
+	if err != nil && !stopped(ctx, err) {
 		return run.KeptWhenFull(err)
 	}
 	if asJSON {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -120,34 +119,27 @@ func printCalibration(ctx context.Context, app *App, out string, done *calibrate
 	if done == nil {
 		return failed
 	}
-	if err := printFits(app.Stdout, out, &done.Profile.Provenance, done.Profile.Fits); err != nil {
+	err := showFits(ctx, app, calibrate.PlotDir(out), &done.Profile.Provenance, done.Profile.Fits)
+	if err != nil {
 		return errors.Join(failed, err)
 	}
 	if lasted := done.Lasted(); lasted != "" {
 		fmt.Fprintln(app.Stdout, lasted)
 	}
-	if err := drawFits(ctx, calibrate.PlotDir(out)); err != nil {
-		return errors.Join(failed, err)
-	}
-	var err error
 	_, err = fmt.Fprintf(app.Stdout, "%s: %d cost models, %d flagged; samples in %s, plots in %s\n",
 		inCell(out), len(done.Profile.Fits), calibrate.Flagged(done.Profile),
 		inCell(calibrate.CSVPath(out)), inCell(calibrate.PlotDir(out)))
 	return errors.Join(failed, err)
 }
 
-// printFits prints the quality of fits.
-func printFits(w io.Writer, out string, from *hw.Provenance, fits []hw.Fit) error {
-	return printWhole(w, answers.Calibration(filepath.Base(calibrate.PlotDir(out)), from, fits))
-}
-
-// drawFits draws the fits of a folder into the folder.
-func drawFits(ctx context.Context, dir string) error {
-	fits, err := answers.Fits(dir)
-	if err == nil {
-		_, err = figures.Draw(ctx, dir, fits)
+// showFits draws fits into their folder, and prints their quality.
+func showFits(ctx context.Context, app *App, dir string, from *hw.Provenance, fits []hw.Fit) error {
+	d := answers.Calibration(filepath.Base(dir), from, fits)
+	var err error
+	if d.Figures, err = answers.Fits(dir); err == nil {
+		_, err = figures.Draw(ctx, dir, d.Figures)
 	}
-	return err
+	return errors.Join(printWhole(app.Stdout, d), err)
 }
 
 // Sizes and durations of drive measurements: larger than the drive's read cache, and long enough to
@@ -235,10 +227,7 @@ func (c *calibrateImport) Run(ctx context.Context, app *App) error {
 	if err := made.WriteFits(plots); err != nil {
 		return err
 	}
-	if err := drawFits(ctx, plots); err != nil {
-		return err
-	}
-	if err := printFits(app.Stdout, out, &made.Kernels.Provenance, made.Kernels.Fits); err != nil {
+	if err := showFits(ctx, app, plots, &made.Kernels.Provenance, made.Kernels.Fits); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(app.Stdout, "%s: a card; --set gpu=%[1]s; its kernels in %s, plots in %s\n",

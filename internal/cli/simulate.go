@@ -13,10 +13,8 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/files"
-	"github.com/sparseserve/sparseserve/internal/show"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
@@ -199,26 +197,23 @@ func finishedOf(results []run.Result, of int) string {
 
 // report prints the results, and draws them if the runs have no axes.
 func (s *simulateCmd) report(ctx context.Context, app *App, q *run.Question, folder *run.Folder,
-	written []string, sums []metrics.Summary) error {
-	if s.JSON {
-		return printJSON(app, sums)
-	}
-	out, drawn := folder.Dir(), len(q.Axes) == 0
-	runs := answerOf(q, folder, sums)
-	if drawn {
-		pictures, err := drawFigures(ctx, out, *runs, answers.Ran(out))
-		if err != nil {
+	written []string, sums []metrics.Summary) (err error) {
+	out, runs := folder.Dir(), answerOf(q, folder, sums)
+	d := runs.Doc()
+	if len(q.Axes) == 0 && !s.JSON {
+		if ran := answers.Ran(out); ran != "" {
+			runs.Asked = []string{ran + "."}
+		}
+		if d.Figures, err = runs.Figures(); err != nil {
 			return err
 		}
-		written = append(written, pictures...)
 	}
-	options := show.Options{Columns: terminalColumns(app.Stdout), Begun: true, More: reportOf(out)}
-	if err := show.Text(app.Stdout, runs.Doc(), options); err != nil {
+	d.Lead = nil // printed before the runs
+	if err := app.show(ctx, out, d, s.JSON, sums, written); err != nil || s.JSON {
 		return err
 	}
-	app.listFiles(out, written)
 	app.namePoints(out, folder)
-	if !drawn || ctx.Err() != nil {
+	if len(q.Axes) > 0 || ctx.Err() != nil {
 		fmt.Fprintf(app.Stdout, "Pictures: sparseserve report %s --format png\n", inCell(out))
 	}
 	return nil
@@ -240,22 +235,6 @@ func answerOf(q *run.Question, folder *run.Folder, sums []metrics.Summary) *answ
 		runs.Folders = append(runs.Folders, folder.Place(sums[i].Name))
 	}
 	return runs
-}
-
-// drawFigures draws the figures of runs until ctx ends. ran describes the runs for captions.
-func drawFigures(ctx context.Context, out string, runs answers.Runs, ran string) ([]string, error) {
-	if runs.Asked = nil; ran != "" {
-		runs.Asked = []string{ran + "."}
-	}
-	drawn, err := runs.Figures()
-	if err != nil {
-		return nil, err
-	}
-	pictures, err := figures.Draw(ctx, out, drawn)
-	if stopped(ctx, err) {
-		err = nil
-	}
-	return pictures, run.KeptWhenFull(err)
 }
 
 // head describes the runs that are about to start.

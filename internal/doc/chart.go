@@ -56,6 +56,17 @@ type Chart struct {
 	Heat    *Heat     `json:"heat,omitempty"`
 }
 
+// Line returns the line of a name, which it adds if there is none.
+func (c *Chart) Line(name string) *Line {
+	for i := range c.Lines {
+		if c.Lines[i].Name == name {
+			return &c.Lines[i]
+		}
+	}
+	c.Lines = append(c.Lines, Line{Name: name})
+	return &c.Lines[len(c.Lines)-1]
+}
+
 // Line is one series of points.
 type Line struct {
 	Name   string  `json:"name"`
@@ -83,6 +94,13 @@ type Bar struct {
 	Sample
 	// Published is the value that a paper reports.
 	Published *float64 `json:"published,omitempty"`
+}
+
+// Doubt sets the note of a bar with caveats to its value and them.
+func (b *Bar) Doubt() {
+	if doubts := b.Doubts(); doubts != "" {
+		b.Note = stats.Digits(b.Value()) + ", " + doubts
+	}
 }
 
 // Label returns the bar's group and name.

@@ -81,11 +81,11 @@ func TestTextInShort(t *testing.T) {
 		d.Warnings = append(d.Warnings, doc.Warning{Text: "afurther"})
 	}
 	var out bytes.Buffer
-	if err := Text(&out, d, Options{Begun: true, More: "report R"}); err != nil {
+	if err := Text(&out, d, Options{More: "report R"}); err != nil {
 		t.Fatal(err)
 	}
 	text := out.String()
-	for _, gone := range []string{"alead", "afolded", "agrouped", "anote", "afigure", "atext"} {
+	for _, gone := range []string{"afolded", "agrouped", "anote", "afigure", "atext"} {
 		if strings.Contains(text, gone) {
 			t.Errorf("%q is printed:\n%s", gone, text)
 		}

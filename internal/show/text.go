@@ -18,8 +18,6 @@ import (
 type Options struct {
 	Columns int  // of the terminal; 0 for no terminal, where a table is as wide as it is
 	Details bool // print folded tables, all warnings and notes
-	// Begun omits the title and the lead, because the command printed them before its work.
-	Begun bool
 	// Whole also prints the titles, the charts' series and the files.
 	Whole bool
 	// More is the command that shows the parts omitted without Details, such as "sparseserve report
@@ -38,13 +36,11 @@ func Text(w io.Writer, d *doc.Doc, o Options) error {
 	if o.Whole && d.Title != "" {
 		fmt.Fprintf(b, "%s\n\n", OneLine(d.Title))
 	}
-	if !o.Begun {
-		for _, line := range d.Lead {
-			fmt.Fprintln(b, OneLine(line))
-		}
-		if len(d.Lead) > 0 {
-			fmt.Fprintln(b)
-		}
+	for _, line := range d.Lead {
+		fmt.Fprintln(b, OneLine(line))
+	}
+	if len(d.Lead) > 0 {
+		fmt.Fprintln(b)
 	}
 	titled := 0
 	for i := range d.Tables {
