@@ -48,7 +48,7 @@ func (p *paperRun) Run(ctx context.Context, app *App) error {
 	return p.make(ctx, app, papers.Studies{Dir: p.results()})
 }
 
-// make runs the named experiments, and those of the named figures.
+// make runs the experiments that the command names, alone or by their figures.
 func (p *paperRun) make(ctx context.Context, app *App, studies papers.Studies) error {
 	needed, err := experimentsOf(p.Names)
 	if err != nil || len(needed) == 0 && len(p.Names) > 0 {
