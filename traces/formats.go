@@ -58,19 +58,10 @@ type Format struct {
 	more func(o *options) func(rec rows.Record, r *row) error
 }
 
-// names lists the top-level names of all fields.
-func (f *Format) names() (all []string) {
-	for _, fields := range []string{f.needs, f.only, f.time, f.prompt, f.output, f.set, f.content,
-		f.images, f.idle, f.session, f.list, f.took, f.pause, f.after} {
-		for _, name := range strings.FieldsFunc(fields, func(r rune) bool {
-			return strings.ContainsRune(",|+", r)
-		}) {
-			name, _, _ = strings.Cut(name, "=")
-			name, _, _ = strings.Cut(name, ".")
-			all = append(all, strings.TrimSpace(name))
-		}
-	}
-	return all
+// names lists the names of all fields, in any form.
+func (f *Format) names() string {
+	return strings.Join([]string{f.needs, f.only, f.time, f.prompt, f.output, f.set, f.content,
+		f.images, f.idle, f.session, f.list, f.took, f.pause, f.after}, ",")
 }
 
 // missing returns the first needed field that a file lacks, or "".

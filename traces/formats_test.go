@@ -167,3 +167,37 @@ func TestBadFormatsOfOthers(t *testing.T) {
 		}
 	}
 }
+
+// Files as pandas, Excel and other tools write them are read as the plain ones.
+func TestFilesOfOtherTools(t *testing.T) {
+	want := []sim.Arrival{{Prompt: 10, Output: 5}, {At: des.Second / 2, Prompt: 20, Output: 6}}
+	for name, text := range map[string]string{
+		"columns in another order": "output_tokens,arrived_s,prompt_tokens\n5,1,10\n6,1.5,20\n",
+		"an index, spaces, floats": ",arrived_s, prompt_tokens, output_tokens\n0,1.0,10.0, 5\n1,1.5,20,6.0\n",
+		"CRLF, a mark and blanks": "\ufeffarrived_s,prompt_tokens,output_tokens\r\n\r\n1,10,5\r\n" +
+			"1.5,20,6\r\n\r\n",
+		"calendar times": "arrived_s,prompt_tokens,output_tokens\n2024-05-01T12:00:00Z,10,5\n" +
+			"2024-05-01T12:00:00.500Z,20,6\n",
+		"tabs":       "input_toks\toutput_toks\tarrival_time_ns\n10\t5\t7\n20\t6\t500000007\n",
+		"semicolons": "arrived_s;prompt_tokens;output_tokens\n1;10;5\n1.5;20;6\n",
+		"objects": `{"arrived_s": 1, "prompt_tokens": 10, "output_tokens": 5}` + "\r\n\r\n" +
+			`{"prompt_tokens": "20", "output_tokens": 6.0, "arrived_s": 1.5}`,
+		"nulls": `[{"timestamp": 0, "input_length": 10, "output_length": 5, "hash_ids": []},
+			{"timestamp": 500, "input_length": 20, "output_length": 6, "hash_ids": null}]`,
+		"a failed row": "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03,9,\n" +
+			"2023-11-16 18:17:03,10,5\n2023-11-16 18:17:03.5,20,6\n",
+	} {
+		src, _, err := sourceOf("f", text, wholeFile(""))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if all, err := readAll(src); err != nil || !slices.Equal(all, want) {
+			t.Errorf("%s: %+v, %v", name, all, err)
+		}
+	}
+	if _, _, err := sourceOf("f", "\xff\xfea\x00", wholeFile("")); err == nil ||
+		err.Error() != "f: text in UTF-16; save it as UTF-8" {
+		t.Errorf("UTF-16: %v", err)
+	}
+}

@@ -25,6 +25,9 @@ func readHashIDs(*options) func(rows.Record, *row) error {
 			return nil
 		}
 		var ids []uint64
+		if text == "[]" {
+			return nil
+		}
 		if err := json.Unmarshal([]byte(text), &ids); err != nil {
 			return rows.Wrong("hash_ids", text, "not a list of whole numbers from 0")
 		}

@@ -234,7 +234,7 @@ func (d *lines) warnings(kept int) (w []warn.Warning) {
 		w = append(w, warn.New(warn.TraceContent, "the last line has no line end: %s:%d; if the file "+
 			"was cut short, its last number may be, too", file, d.Line()).About("last line"))
 	}
-	w = append(w, d.unread()...)
+	w = append(w, unread(d.Reader, d.names())...)
 	if d.Format.texts {
 		w = append(w, estimated(file, d.tokenizer))
 	}
@@ -254,22 +254,6 @@ func (d *lines) warnings(kept int) (w []warn.Warning) {
 			file).About("images"))
 	}
 	return w
-}
-
-// unread warns of fields that are ignored: columns, or keys of the first record.
-func (d *lines) unread() []warn.Warning {
-	var names []string
-	known := d.names()
-	for _, name := range d.Names() {
-		if name != "" && !rows.Has(known, name) {
-			names = append(names, name)
-		}
-	}
-	what := "column"
-	if d.JSON() {
-		what = "key"
-	}
-	return unread(what, names, d.Source().Name)
 }
 
 // lineName quotes a name as in JSON if it has a line end or begins with a quote, so that it fits

@@ -3,6 +3,7 @@ package traces
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -145,22 +146,33 @@ func leftOut(n int, file string) warn.Warning {
 		"tokens): %s", rows.Plural(n, "row"), file).About("failed")
 }
 
-// unread warns of unread parts of a file.
-func unread(what string, names []string, file string) []warn.Warning {
-	if len(names) == 0 {
+// unread warns of fields of a file that are not known: columns, or keys of the first record. Known
+// names may go on behind a dot, and are separated by other characters than letters and spaces.
+func unread(from rows.Reader, known string) []warn.Warning {
+	var names, said []string
+	for name := range strings.FieldsFuncSeq(known, func(r rune) bool {
+		return strings.ContainsRune(",|+=", r)
+	}) {
+		name, _, _ = strings.Cut(name, ".")
+		names = append(names, strings.ToLower(name))
+	}
+	for _, name := range from.Names() {
+		if name != "" && !slices.Contains(names, strings.ToLower(name)) {
+			said = append(said, strconv.Quote(rows.Short(name)))
+		}
+	}
+	if len(said) == 0 {
 		return nil
 	}
-	const most = 8
-	said := make([]string, 0, most)
-	for i, name := range names {
-		if i == most {
-			said = append(said, fmt.Sprintf("%d more", len(names)-most))
-			break
-		}
-		said = append(said, strconv.Quote(rows.Short(name)))
+	what, n := "column", len(said)
+	if from.JSON() {
+		what = "key"
 	}
-	return []warn.Warning{warn.New(warn.TraceContent, "%s not read: %s: %s",
-		rows.Plural(len(names), what), strings.Join(said, ", "), file).About("not read")}
+	if most := 8; n > most {
+		said = append(said[:most], fmt.Sprintf("%d more", n-most))
+	}
+	return []warn.Warning{warn.New(warn.TraceContent, "%s not read: %s: %s", rows.Plural(n, what),
+		strings.Join(said, ", "), from.Source().Name).About("not read")}
 }
 
 // estimated warns that a file has no token counts.

@@ -1,11 +1,8 @@
 package traces
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim/prefix"
@@ -18,25 +15,18 @@ import (
 //	{"conversations": [{"from": "human", "value": "…"}, {"from": "gpt", "value": "…"}, …]}
 //	{"messages": [{"role": "user", "content": "…"}, {"role": "assistant", "content": "…"}, …]}
 //
-// Each answer to a user is a turn; its prompt is all messages before it. Equal texts are equal
-// content. Messages without text are skipped. Messages without an answer, and answers without a
-// user message, are part of later prompts. No chat template is added.
+// A text may be a list of parts, as in requests to OpenAI. Each answer to a user is a turn; its
+// prompt is all messages before it. Equal texts are equal content. Messages without text are
+// skipped. Messages without an answer, and answers without a user message, are part of later
+// prompts. No chat template is added.
 type shareGPT struct {
 	values *rows.Values
 	count  tokenCounter
 	seed   uint64
 
-	n, empty   int      // conversations, and conversations without a turn
-	firstEmpty int      // line of the first conversation without a turn
-	dropped    []string // unread keys of the first conversation and its messages
-}
-
-// message is a message of either style: a role and a text.
-type message struct {
-	From    *string `json:"from"`
-	Value   *string `json:"value"`
-	Role    *string `json:"role"`
-	Content *string `json:"content"`
+	n, empty   int // conversations, and conversations without a turn
+	firstEmpty int // line of the first conversation without a turn
+	pictured   int // messages with images
 }
 
 // speaker is the author of a message.
@@ -51,7 +41,8 @@ const (
 
 var speakers = map[string]speaker{
 	"human": user, "user": user, "gpt": model, "assistant": model, "chatgpt": model, "bing": model,
-	"bard": model, "model": model, "system": system, "tool": system, "function": system,
+	"bard": model, "model": model, "system": system, "developer": system, "tool": system,
+	"function": system,
 }
 
 func newShareGPT(values *rows.Values, o *options) *shareGPT {
@@ -81,82 +72,66 @@ func (d *shareGPT) talk() (*talk, error) {
 
 // read returns the turns of the next conversation.
 func (d *shareGPT) read() (turns []turn, err error) {
-	raw, err := d.values.Next()
+	rec, err := d.values.Record()
 	if err != nil {
 		return nil, err
 	}
-	var v struct {
-		Conversations []message `json:"conversations"`
-		Messages      []message `json:"messages"`
+	name, text := rows.Find(rec, "conversations|messages")
+	messages := rec.List(name)
+	if messages == nil {
+		return nil, d.values.Fault(rows.Wrong(name, text, "missing or no list; a conversation is a list "+
+			"of messages of that name, or messages"))
 	}
-	if err = rows.Decode(raw, &v); err == nil && v.Conversations == nil && v.Messages == nil {
-		err = rows.Wrong("conversations", "", "missing; a conversation is a list of messages of that "+
-			"name, or messages")
+	var asked []prefix.Piece
+	question := false
+	for i, raw := range messages {
+		who, pieces, err := d.message(raw)
+		switch {
+		case err != nil:
+			return nil, d.values.Fault(rows.Under(fmt.Sprintf("%s[%d]", name, i), err))
+		case len(pieces) == 0:
+		case who == model && question:
+			turns = append(turns, turn{asked: asked, output: pieces[0].Tokens, answer: pieces[0].ID,
+				pause: -1})
+			asked, question = nil, false
+		default:
+			asked = append(asked, pieces...)
+			question = question || who == user
+		}
 	}
-	if err == nil && v.Conversations == nil {
-		v.Conversations = v.Messages
-	}
-	if err == nil {
-		turns, err = d.turns(v.Conversations)
-	}
+	return turns, nil
+}
+
+// message returns the author and the content of a message.
+func (d *shareGPT) message(raw []byte) (who speaker, said []prefix.Piece, err error) {
+	m, err := rows.NewObject(raw)
 	if err != nil {
-		return nil, d.values.Fault(err)
+		return nobody, nil, err
 	}
-	if d.n == 0 && d.dropped == nil {
-		d.dropped = []string{}
-		d.drop(raw, "conversations|messages|id")
-		var each struct{ Conversations, Messages []json.RawMessage }
-		if json.Unmarshal(raw, &each) == nil {
-			for _, m := range append(each.Conversations, each.Messages...) {
-				d.drop(m, "from|value|role|content")
+	key, name := rows.Find(m, "from|role")
+	if who = speakers[name]; who == nobody {
+		return who, nil, rows.Wrong(key, name, "whose is it? use human, gpt or system, or user, assistant "+
+			"or tool")
+	}
+	key, text := rows.Find(m, "value|content")
+	image := len(m.List("images")) > 0
+	if parts := m.List(key); parts != nil {
+		text = ""
+		for _, raw := range parts {
+			part, err := rows.NewObject(raw)
+			if err != nil {
+				return who, nil, rows.Under(key, err)
+			}
+			if text += part.Text("text"); part.Text("text") == "" {
+				image = true
 			}
 		}
 	}
-	return turns, nil
-}
-
-// drop adds the keys of an object that are not known.
-func (d *shareGPT) drop(object []byte, known string) {
-	for _, key := range rows.Keys(object) {
-		if !slices.Contains(strings.Split(known, "|"), key) && !slices.Contains(d.dropped, key) {
-			d.dropped = append(d.dropped, key)
-		}
+	if image {
+		d.pictured++
 	}
-}
-
-// turns converts messages to turns.
-func (d *shareGPT) turns(messages []message) (turns []turn, err error) {
-	var asked []prefix.Piece
-	question := false
-	for i, m := range messages {
-		key, who, said := "from", m.From, m.Value
-		if who == nil {
-			key, who, said = "role", m.Role, m.Content
-		}
-		switch {
-		case who == nil:
-			return nil, rows.Wrong("from", "", fmt.Sprintf("missing of message %d; whose is it?", i+1))
-		case speakers[*who] == nobody:
-			return nil, rows.Wrong(key, *who, fmt.Sprintf("of message %d: whose is it? use human, gpt or "+
-				"system, or user, assistant or tool", i+1))
-		case said == nil:
-			continue
-		}
-		pieces, tokens, err := d.count.piece(key, speakers[*who], *said)
-		if err != nil {
-			return nil, err
-		} else if tokens == 0 {
-			continue
-		}
-		if speakers[*who] != model || !question {
-			asked = append(asked, pieces...)
-			question = question || speakers[*who] == user
-			continue
-		}
-		turns = append(turns, turn{asked: asked, output: tokens, answer: pieces[0].ID, pause: -1})
-		asked, question = nil, false
-	}
-	return turns, nil
+	said, _, err = d.count.piece(key, who, text)
+	return who, said, err
 }
 
 func (d *shareGPT) warnings() []warn.Warning {
@@ -167,8 +142,11 @@ func (d *shareGPT) warnings() []warn.Warning {
 			"%s left out without a question and its answer: %s, the first conversations at line %d",
 			rows.Plural(d.empty, "conversation"), file, d.firstEmpty).About("conversations"))
 	}
-	slices.Sort(d.dropped)
-	return append(w, unread("key", d.dropped, file)...)
+	if d.pictured > 0 {
+		w = append(w, warn.New(warn.TraceContent, "%s has images: their encoder's time and tokens are "+
+			"left out: %s", rows.Plural(d.pictured, "message"), file).About("images"))
+	}
+	return append(w, unread(d.values, "conversations|messages|id")...)
 }
 
 // rest counts the remaining turns, up to the first unreadable conversation.

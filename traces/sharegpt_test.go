@@ -101,14 +101,12 @@ func TestBadShareGPT(t *testing.T) {
 		"no conversation": {"[" + good + ",\n7]", 2, "[1]", "7"},
 		"another key":     {"[" + good + ",\n{\"turns\": []}]", 2, "[1].conversations", ""},
 		"no list": {
-			"[" + good + ",\n{\"conversations\": 7}]", 2, "[1].conversations", "number"},
-		"no text": {
-			good + "\n{\"conversations\": [{\"from\": \"human\",\n\"value\": 7}]}", 3,
-			"conversations.value", "number"},
+			"[" + good + ",\n{\"conversations\": 7}]", 2, "[1].conversations", "7"},
+		"no message": {good + "\n{\"conversations\": [7]}", 2, "conversations[0].line", "7"},
 		"nobody": {
-			good + "\n{\"conversations\": [{\"from\": \"cat\", \"value\": \"miaow\"}]}", 2, "from", "cat"},
+			good + "\n{\"conversations\": [{\"from\": \"cat\", \"value\": \"miaow\"}]}", 2, "conversations[0].from", "cat"},
 		"nobody in messages": {
-			good + "\n{\"messages\": [{\"content\": \"miaow\"}]}", 2, "from", ""},
+			good + "\n{\"messages\": [{\"content\": \"miaow\"}]}", 2, "messages[0].from", ""},
 		"after an array":              {"[" + good + "]\n\ngarbage", 3, "", ""},
 		"after an array, on its line": {"[" + good + ",\n" + good + "] garbage", 2, "", ""},
 		"another bracket":             {"[\n" + good + "\n]\n]", 4, "", ""},
@@ -154,6 +152,25 @@ func TestShareGPTBeyond(t *testing.T) {
 	}
 	w := strings.Join(warn.Texts(s.Warnings()), "\n")
 	if !strings.Contains(w, "left out beyond workload.requests = 2") {
+		t.Errorf("%q", w)
+	}
+}
+
+// A text in parts is one text; parts without text are images. Messages without a text, such as the
+// calls of tools, are left out.
+func TestShareGPTOfParts(t *testing.T) {
+	src, _, err := sourceOf("f", `{"messages": [{"role": "developer", "content": "be brief"},
+		{"role": "user", "content": [{"type": "text", "text": "one two"}, {"type": "image_url"}]},
+		{"role": "assistant", "content": null, "tool_calls": []}, {"role": "tool", "content": "42"},
+		{"role": "assistant", "content": "it is 42"}]}`, wholeFile(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := readAll(src)
+	if err != nil || len(all) != 1 || len(all[0].Content.Prompt) != 3 {
+		t.Fatalf("%+v, %v, want a prompt of three texts", all, err)
+	}
+	if w := strings.Join(warn.Texts(src.warnings()), "\n"); !strings.Contains(w, "1 message has images") {
 		t.Errorf("%q", w)
 	}
 }

@@ -78,7 +78,11 @@ func New(name string, from io.Reader) (*File, error) {
 	f := &File{Name: name, closer: []io.Closer{unpacked}, lines: lines{file: name, from: unpacked,
 		most: MaxRecord}}
 	f.text = bufio.NewReaderSize(&f.lines, 64<<10)
-	if mark, _ := f.text.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+	mark, _ := f.text.Peek(len(byteOrderMark))
+	if bytes.HasPrefix(mark, []byte("\xff\xfe")) || bytes.HasPrefix(mark, []byte("\xfe\xff")) {
+		return nil, &Error{File: name, Problem: "text in UTF-16; save it as UTF-8"}
+	}
+	if string(mark) == byteOrderMark {
 		f.text.Discard(len(mark))
 		f.lines.skipped = int64(len(mark))
 	}
