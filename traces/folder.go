@@ -32,27 +32,13 @@ type folderFile struct {
 	left int // records
 }
 
-// openMember opens a file of a folder and counts its records, one JSON object each.
-func openMember(path string, o options) (*folderFile, error) {
+// countObjects returns the number of JSON objects of a file.
+func countObjects(path string) (n int, err error) {
 	f, err := rows.Open(path, true)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	n, err := countObjects(f)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, err
-	}
-	src, _, err := openTrace(path, o)
-	if err != nil {
-		return nil, err
-	}
-	r := src.(*reader)
-	r.member = true
-	return &folderFile{r, n}, nil
-}
-
-// countObjects returns the number of JSON objects of a file.
-func countObjects(f *rows.File) (n int, err error) {
+	defer f.Close()
 	from, err := rows.NewReader(f)
 	for ; err == nil; n++ {
 		_, err = from.Record()
@@ -93,15 +79,19 @@ func openFolder(path string, o options) (source, string, error) {
 		if plain, e := strings.CutSuffix(set, "_e"); e && seen[plain] {
 			continue
 		}
-		file, err := openMember(p, o)
-		if err == nil {
-			f.all = append(f.all, file)
-			f.left += file.left
-		}
+		n, err := countObjects(p)
 		if err != nil {
 			f.Close()
 			return nil, "", err
 		}
+		src, _, err := openTrace(p, o)
+		if err != nil {
+			f.Close()
+			return nil, "", err
+		}
+		r := src.(*reader)
+		r.member = true
+		f.all, f.left = append(f.all, &folderFile{r, n}), f.left+n
 	}
 	f.files = append(f.files, f.all...)
 	return f, FormatLongBench, nil

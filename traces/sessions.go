@@ -201,31 +201,19 @@ type made struct {
 
 // newMade returns the talks of a validated spec.
 func newMade(s Spec, seed uint64) (*made, error) {
-	m := &made{seed: seed, most: s.Sessions}
-	var system Lengths
-	for _, l := range []struct {
-		key, text string
-		to        *Lengths
-	}{
-		{"workload.prompt_lengths", s.PromptLengths, &m.asked},
-		{"workload.output_lengths", s.OutputLengths, &m.answer},
-		{"sessions.turns", s.Turns, &m.long}, {"sessions.system_lengths", s.SystemLengths, &system},
-	} {
-		if l.text == "" && s.SystemPrompts == 0 {
-			continue
-		}
-		var err error
-		if *l.to, err = ParseLengths(l.key, l.text); err != nil {
-			return nil, err
-		}
+	lengths, err := s.distributions()
+	if err != nil {
+		return nil, err
 	}
+	m := &made{seed: seed, most: s.Sessions, asked: lengths[promptsKey], answer: lengths[outputsKey],
+		long: lengths[turnsKey]}
 	if s.SystemPrompts == 0 {
 		return m, nil
 	}
 	rng := des.Rand(seed, "traces.system")
 	for k := range s.SystemPrompts {
 		m.system = append(m.system, prefix.Piece{ID: des.Hash(seed, uint64(k), 0x5e5),
-			Tokens: system.Quantile(rng.Float64())})
+			Tokens: lengths[systemKey].Quantile(rng.Float64())})
 	}
 	quantile, problem := zipfLengths([]float64{s.SystemZipf, float64(s.SystemPrompts)})
 	if problem != "" {

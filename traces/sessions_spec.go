@@ -41,27 +41,8 @@ func fill[T any](chosen func(string) bool, key string, value *T, to T) {
 	}
 }
 
-// checkSessions rejects keys that do not apply to sessions, and sessions without lengths.
+// checkSessions rejects keys that do not apply to sessions.
 func (s Spec) checkSessions() error {
-	for _, l := range []struct {
-		key, text string
-		need      bool
-	}{
-		{"workload.prompt_lengths", s.PromptLengths, true},
-		{"workload.output_lengths", s.OutputLengths, true},
-		{"sessions.turns", s.Turns, true},
-		{"sessions.system_lengths", s.SystemLengths, s.SystemPrompts > 0},
-	} {
-		switch {
-		case s.Trace != Sessions:
-		case l.text != "":
-			if _, err := ParseLengths(l.key, l.text); err != nil {
-				return err
-			}
-		case l.need:
-			return fmt.Errorf("%s = \"\": of sessions it must be a distribution, as in \"fixed(10)\"", l.key)
-		}
-	}
 	switch {
 	case s.Sessions > 0 && s.Requests > 0:
 		return fmt.Errorf("workload.requests = %d: sessions.count = %d says how many there are; "+

@@ -102,7 +102,7 @@ func TestBadShareGPT(t *testing.T) {
 		"another key":     {"[" + good + ",\n{\"turns\": []}]", 2, "[1].conversations", ""},
 		"no list": {
 			"[" + good + ",\n{\"conversations\": 7}]", 2, "[1].conversations", "7"},
-		"no message": {good + "\n{\"conversations\": [7]}", 2, "conversations[0].line", "7"},
+		"no message": {good + "\n{\"conversations\": [7]}", 2, "conversations[0]", "7"},
 		"nobody": {
 			good + "\n{\"conversations\": [{\"from\": \"cat\", \"value\": \"miaow\"}]}", 2, "conversations[0].from", "cat"},
 		"nobody in messages": {
@@ -110,7 +110,7 @@ func TestBadShareGPT(t *testing.T) {
 		"after an array":              {"[" + good + "]\n\ngarbage", 3, "", ""},
 		"after an array, on its line": {"[" + good + ",\n" + good + "] garbage", 2, "", ""},
 		"another bracket":             {"[\n" + good + "\n]\n]", 4, "", ""},
-		"a number after an array":     {"[" + good + "]\n7", 2, "line", "7"},
+		"a number after an array":     {"[" + good + "]\n7", 2, "", "7"},
 		"an array in one":             {"[" + good + ",\n[" + good + "]]", 2, "[1]", "*"},
 		"no second array's end":       {"[" + good + "]\n[" + good, 2, "", ""},
 		"a fault far below": {

@@ -4,6 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/internal/nearest"
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
 // Validate returns an error for the first key with a value that is invalid beside the other keys.
@@ -69,29 +73,57 @@ func (s Spec) checkClosed() error {
 	return nil
 }
 
-// checkLengths rejects invalid distributions, and synthetic traces without lengths.
-func (s Spec) checkLengths() error {
-	const prompts, outputs = "workload.prompt_lengths", "workload.output_lengths"
-	for _, l := range []struct{ key, text string }{{prompts, s.PromptLengths},
-		{outputs, s.OutputLengths}} {
-		if l.text == "" {
+// Keys of the distributions of a workload.
+const (
+	promptsKey = "workload.prompt_lengths"
+	outputsKey = "workload.output_lengths"
+	turnsKey   = "sessions.turns"
+	systemKey  = "sessions.system_lengths"
+)
+
+// distributions parses the distributions that are given, by key.
+func (s *Spec) distributions() (map[string]Lengths, error) {
+	all := map[string]Lengths{}
+	for _, l := range [][2]string{{promptsKey, s.PromptLengths}, {outputsKey, s.OutputLengths},
+		{turnsKey, s.Turns}, {systemKey, s.SystemLengths}} {
+		if l[1] == "" {
 			continue
 		}
-		if _, err := ParseLengths(l.key, l.text); err != nil {
-			return err
+		lengths, err := ParseLengths(l[0], l[1])
+		if err != nil {
+			return nil, err
 		}
+		all[l[0]] = lengths
 	}
-	switch {
-	case s.Trace != Synthetic:
-	case s.PromptLengths+s.OutputLengths == "":
-		return fmt.Errorf("workload.trace = %q: needs lengths; set %s and %s, as in \"lognormal(8192, "+
-			"0.5)\" and \"fixed(200)\"", s.Trace, prompts, outputs)
-	case s.OutputLengths == "":
-		return fmt.Errorf("%s = %q: needs %s too, as in \"fixed(200)\"", prompts,
-			s.PromptLengths, outputs)
-	case s.PromptLengths == "":
-		return fmt.Errorf("%s = %q: needs %s too, as in \"lognormal(8192, 0.5)\"", outputs,
-			s.OutputLengths, prompts)
+	return all, nil
+}
+
+// checkLengths rejects invalid distributions, and synthetic traces and sessions without them.
+func (s Spec) checkLengths() error {
+	all, err := s.distributions()
+	if err != nil {
+		return err
+	}
+	switch s.Trace {
+	case Sessions:
+		for _, key := range []string{promptsKey, outputsKey, turnsKey, systemKey} {
+			if _, ok := all[key]; !ok && (key != systemKey || s.SystemPrompts > 0) {
+				return fmt.Errorf("%s = \"\": of sessions it must be a distribution, as in \"fixed(10)\"", key)
+			}
+		}
+	case Synthetic:
+		const advice = `as in "lognormal(8192, 0.5)" and "fixed(200)"`
+		switch {
+		case s.PromptLengths+s.OutputLengths == "":
+			return fmt.Errorf("workload.trace = %q: needs lengths; set %s and %s, %s", s.Trace, promptsKey,
+				outputsKey, advice)
+		case s.OutputLengths == "":
+			return fmt.Errorf("%s = %q: needs %s too, as in \"fixed(200)\"", promptsKey, s.PromptLengths,
+				outputsKey)
+		case s.PromptLengths == "":
+			return fmt.Errorf("%s = %q: needs %s too, as in \"lognormal(8192, 0.5)\"", outputsKey,
+				s.OutputLengths, promptsKey)
+		}
 	}
 	return nil
 }
@@ -136,4 +168,21 @@ func (s Spec) tokenizer(model []Tokenizer) (Tokenizer, error) {
 		return "", unknown("workload.tokenizer", string(t), tokenizerNames)
 	}
 	return t, nil
+}
+
+// unknown returns an error that lists the known names of a key and suggests the nearest one.
+func unknown(key, value string, known []string) error {
+	msg := fmt.Sprintf("%s = %q: unknown; use %s", key, rows.Short(value), strings.Join(known, ", "))
+	if n := nearest.Name(value, known); n != "" {
+		msg += fmt.Sprintf(" (did you mean %q?)", n)
+	}
+	return fmt.Errorf("%s", msg)
+}
+
+// oneOf returns nil if value is known.
+func oneOf(key, value string, known []string) error {
+	if slices.Contains(known, value) {
+		return nil
+	}
+	return unknown(key, value, known)
 }

@@ -17,16 +17,12 @@ type synthetic struct {
 
 // newSynthetic returns the source of a validated spec.
 func newSynthetic(s Spec, seed uint64) (*synthetic, error) {
-	prompt, err := ParseLengths("workload.prompt_lengths", s.PromptLengths)
-	if err != nil {
-		return nil, err
-	}
-	output, err := ParseLengths("workload.output_lengths", s.OutputLengths)
+	lengths, err := s.distributions()
 	if err != nil {
 		return nil, err
 	}
 	return &synthetic{
-		prompt: prompt, output: output, prompts: des.Rand(seed, "traces.prompt_lengths"),
+		prompt: lengths[promptsKey], output: lengths[outputsKey], prompts: des.Rand(seed, "traces.prompt_lengths"),
 		outputs: des.Rand(seed, "traces.output_lengths"),
 	}, nil
 }

@@ -226,13 +226,8 @@ func readCSV(f *rows.File) (all []sent, err error) {
 	if err != nil {
 		return nil, err
 	}
-	t := csvTool
-	err = t.lacks(header{table})
 	if !table.Has("ttft_s") && !table.Has("ttft") && !table.Has("e2e_s") {
-		err = rows.Wrong("header", strings.Join(table.Names(), ","), known)
-	}
-	if err != nil {
-		return nil, table.Fault(err)
+		return nil, table.Fault(rows.Wrong("header", strings.Join(table.Names(), ","), known))
 	}
 	prompts := identity{}
 	for {
@@ -242,7 +237,7 @@ func readCSV(f *rows.File) (all []sent, err error) {
 		} else if err != nil {
 			return nil, err
 		}
-		s, err := t.request(rec)
+		s, err := csvTool.request(rec)
 		if err == nil && !s.failed {
 			s.content, err = prompts.of(table, rec, s.prompt)
 		}
@@ -252,15 +247,3 @@ func readCSV(f *rows.File) (all []sent, err error) {
 		all = append(all, s)
 	}
 }
-
-// header is a record that has a value in each column.
-type header struct{ *rows.Table }
-
-func (h header) Text(name string) string {
-	if h.Has(name) {
-		return name
-	}
-	return ""
-}
-
-func (header) List(string) []json.RawMessage { return nil }

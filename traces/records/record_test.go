@@ -148,7 +148,7 @@ func TestBadRecords(t *testing.T) {
 		"unknown CSV":      {"a,b\n1,2\n", 1, "header", "a,b"},
 		"unknown JSON":     {`{"a": 1}`, 1, "", "{\"a\": 1}"},
 		"unknown list":     {`[1, 2]`, 1, "", "2"},
-		"missing columns":  {"arrival_s,prompt_tokens,ttft_s\n0,1,1\n", 1, "", ""},
+		"missing columns":  {"arrival_s,prompt_tokens,ttft_s\n0,1,1\n", 2, "", ""},
 		"column twice":     {strings.TrimSpace(head) + ",ttft_s\n0,1,2,3,4,5\n", 1, "header", "*"},
 		"fields":           {head + "0,1,2,0.1\n", 2, "line", "0,1,2,0.1"},
 		"e2e below ttft":   {head + "0,10,5,0.5,0.4\n", 2, "e2e_s", "0.4"},

@@ -115,18 +115,9 @@ func (t *Table) Open() bool { return t.file.lines.open(t.csv.InputOffset()) }
 
 // Fault returns err as an error of the row last read.
 func (t *Table) Fault(err error) *Error {
-	v := valueError(err)
+	e := faultOf(err, t.file.Name, t.line)
 	if t.Open() {
-		v.Problem += " (last line, without a line end: the file seems cut short)"
+		e.Problem += " (last line, without a line end: the file seems cut short)"
 	}
-	return v.In(t.file.Name, t.line)
-}
-
-// valueError converts an error to a ValueError.
-func valueError(err error) ValueError {
-	var v *ValueError
-	if errors.As(err, &v) {
-		return *v
-	}
-	return ValueError{Problem: err.Error()}
+	return e
 }

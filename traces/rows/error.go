@@ -3,7 +3,6 @@ package rows
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 )
 
@@ -14,6 +13,7 @@ type Error struct {
 	Key     string // column or JSON key; may be empty
 	Value   string // as written in the file; may be empty
 	Problem string // what is wrong and how to fix it
+	at      int64  // byte of a JSON value, from its begin
 }
 
 // Error returns FILE:LINE: KEY = "VALUE": PROBLEM.
@@ -30,37 +30,32 @@ func (e *Error) Error() string {
 	case e.Value != "":
 		msg += fmt.Sprintf(": %q", Short(e.Value))
 	}
-	return msg + ": " + e.Problem
+	return strings.TrimPrefix(msg+": "+e.Problem, ": ")
 }
 
-// ValueError is an error in one value. The caller that knows its position makes an Error from it.
-type ValueError struct {
-	Key, Value, Problem string
-	at                  int64 // byte of a JSON value
-}
-
-// Wrong returns a ValueError.
+// Wrong returns an error of one value. Fault of the reader adds its place.
 func Wrong(key, value, problem string) error {
-	return &ValueError{Key: key, Value: value, Problem: problem}
+	return &Error{Key: key, Value: value, Problem: problem}
 }
 
-// Under puts the key of a ValueError below the key of an object.
+// Under puts the key of an error below the key of an object.
 func Under(parent string, err error) error {
-	var v *ValueError
-	if errors.As(err, &v) {
-		v.Key = strings.TrimSuffix(parent+"."+v.Key, ".")
+	var e *Error
+	if errors.As(err, &e) {
+		e.Key = strings.TrimSuffix(parent+"."+e.Key, ".")
 	}
 	return err
 }
 
-// Error returns KEY = "VALUE": PROBLEM.
-func (e *ValueError) Error() string {
-	return e.Key + " = " + strconv.Quote(e.Value) + ": " + e.Problem
-}
-
-// In returns the error with a file and line; line 0 is the whole file.
-func (e *ValueError) In(file string, line int) *Error {
-	return &Error{File: file, Line: line, Key: e.Key, Value: e.Value, Problem: e.Problem}
+// faultOf returns a copy of an error, to add its place.
+func faultOf(err error, file string, line int) *Error {
+	e := &Error{Problem: err.Error()}
+	var known *Error
+	if errors.As(err, &known) {
+		*e = *known
+	}
+	e.File, e.Line = file, line
+	return e
 }
 
 // Short truncates a value to keep a message on one readable line.

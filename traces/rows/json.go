@@ -141,12 +141,11 @@ func (v *Values) Line() int { return v.file.lines.at(v.begin) }
 
 // Fault returns err as an error of the value last read. In a list the key begins with its index.
 func (v *Values) Fault(err error) *Error {
-	e := valueError(err)
-	if v.list {
-		key := strings.TrimPrefix(e.Key, "line")
-		e.Key = strings.TrimSuffix(fmt.Sprintf("[%d].%s", v.index, key), ".")
+	e := faultOf(err, v.file.Name, v.Line())
+	if e.Line = v.file.lines.at(v.begin + e.at); v.list {
+		e.Key = strings.TrimSuffix(fmt.Sprintf("[%d].%s", v.index, e.Key), ".")
 	}
-	return e.In(v.file.Name, v.file.lines.at(v.begin+e.at))
+	return e
 }
 
 // Decode decodes a value into a struct. Its error names the wrong key.
@@ -165,12 +164,12 @@ func Decode(raw []byte, into any) error {
 		case reflect.Int64:
 			kind = "whole number"
 		}
-		return &ValueError{Key: wrong.Field, Value: wrong.Value, at: wrong.Offset,
+		return &Error{Key: wrong.Field, Value: wrong.Value, at: wrong.Offset,
 			Problem: "wrong type; a " + kind + " is needed"}
 	case errors.As(err, &wrong):
-		return Wrong("line", start, "not a JSON object")
+		return Wrong("", start, "not a JSON object")
 	}
-	return Wrong("line", start, "not valid JSON: "+files.JSONWords(err))
+	return Wrong("", start, "not valid JSON: "+files.JSONWords(err))
 }
 
 // Keys returns the sorted keys of an object; none if the text is not an object.

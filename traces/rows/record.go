@@ -50,7 +50,7 @@ type Object struct {
 	nested map[string]*Object
 }
 
-// NewObject parses an object. The error is a ValueError.
+// NewObject parses an object. The error has no place.
 func NewObject(raw []byte) (*Object, error) {
 	o := &Object{}
 	return o, Decode(raw, &o.values)
