@@ -173,7 +173,8 @@ func TestFilesOfOtherTools(t *testing.T) {
 	want := []sim.Arrival{{Prompt: 10, Output: 5}, {At: des.Second / 2, Prompt: 20, Output: 6}}
 	for name, text := range map[string]string{
 		"columns in another order": "output_tokens,arrived_s,prompt_tokens\n5,1,10\n6,1.5,20\n",
-		"an index, spaces, floats": ",arrived_s, prompt_tokens, output_tokens\n0,1.0,10.0, 5\n1,1.5,20,6.0\n",
+		"an index, spaces, floats": ",arrived_s, prompt_tokens, output_tokens\n" +
+			"0,1.0,10.0, 5\n1,1.5,20,6.0\n",
 		"CRLF, a mark and blanks": "\ufeffarrived_s,prompt_tokens,output_tokens\r\n\r\n1,10,5\r\n" +
 			"1.5,20,6\r\n\r\n",
 		"calendar times": "arrived_s,prompt_tokens,output_tokens\n2024-05-01T12:00:00Z,10,5\n" +

@@ -1,8 +1,11 @@
 package traces
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim/prefix"
@@ -70,25 +73,39 @@ func (d *shareGPT) talk() (*talk, error) {
 	}
 }
 
+// message is a message of either style: an author and a text, or a list of parts.
+type message struct {
+	From    string          `json:"from"`
+	Value   json.RawMessage `json:"value"`
+	Role    string          `json:"role"`
+	Content json.RawMessage `json:"content"`
+	Images  json.RawMessage `json:"images"`
+}
+
 // read returns the turns of the next conversation.
 func (d *shareGPT) read() (turns []turn, err error) {
-	rec, err := d.values.Record()
+	raw, err := d.values.Next()
 	if err != nil {
 		return nil, err
 	}
-	name, text := rows.Find(rec, "conversations|messages")
-	messages := rec.List(name)
-	if messages == nil {
-		return nil, d.values.Fault(rows.Wrong(name, text, "missing or no list; a conversation is a list "+
-			"of messages of that name, or messages"))
+	var v struct {
+		Conversations []message `json:"conversations"`
+		Messages      []message `json:"messages"`
+	}
+	if err = rows.Decode(raw, &v); err == nil && v.Conversations == nil && v.Messages == nil {
+		err = rows.Wrong("conversations", "", "missing; a conversation is a list of messages of that "+
+			"name, or messages")
+	}
+	if err != nil {
+		return nil, d.values.Fault(err)
 	}
 	var asked []prefix.Piece
 	question := false
-	for i, raw := range messages {
-		who, pieces, err := d.message(raw)
+	for i, m := range append(v.Conversations, v.Messages...) {
+		who, pieces, err := d.content(m)
 		switch {
 		case err != nil:
-			return nil, d.values.Fault(rows.Under(fmt.Sprintf("%s[%d]", name, i), err))
+			return nil, d.values.Fault(rows.Under(fmt.Sprintf("messages[%d]", i), err))
 		case len(pieces) == 0:
 		case who == model && question:
 			turns = append(turns, turn{asked: asked, output: pieces[0].Tokens, answer: pieces[0].ID,
@@ -102,35 +119,33 @@ func (d *shareGPT) read() (turns []turn, err error) {
 	return turns, nil
 }
 
-// message returns the author and the content of a message.
-func (d *shareGPT) message(raw []byte) (who speaker, said []prefix.Piece, err error) {
-	m, err := rows.NewObject(raw)
-	if err != nil {
-		return nobody, nil, err
-	}
-	key, name := rows.Find(m, "from|role")
+// content returns the author and the content of a message.
+func (d *shareGPT) content(m message) (who speaker, said []prefix.Piece, err error) {
+	name := cmp.Or(m.From, m.Role)
 	if who = speakers[name]; who == nobody {
-		return who, nil, rows.Wrong(key, name, "whose is it? use human, gpt or system, or user, assistant "+
-			"or tool")
+		return who, nil, rows.Wrong("from", name, "whose is it? use human, gpt or system, or user, "+
+			"assistant or tool")
 	}
-	key, text := rows.Find(m, "value|content")
-	image := len(m.List("images")) > 0
-	if parts := m.List(key); parts != nil {
-		text = ""
-		for _, raw := range parts {
-			part, err := rows.NewObject(raw)
-			if err != nil {
-				return who, nil, rows.Under(key, err)
-			}
-			if text += part.Text("text"); part.Text("text") == "" {
-				image = true
-			}
-		}
+	raw, image := cmp.Or(string(m.Value), string(m.Content)), len(m.Images) > len("[]")
+	text := ""
+	var parts []struct{ Text string }
+	switch {
+	case strings.HasPrefix(raw, "["):
+		err = rows.Decode([]byte(raw), &parts)
+	case raw != "" && raw != "null":
+		err = rows.Decode([]byte(raw), &text)
+	}
+	if err != nil {
+		return who, nil, rows.Wrong("value", raw, "not a text")
+	}
+	for _, part := range parts {
+		text += part.Text
+		image = image || part.Text == ""
 	}
 	if image {
 		d.pictured++
 	}
-	said, _, err = d.count.piece(key, who, text)
+	said, _, err = d.count.piece("value", who, text)
 	return who, said, err
 }
 

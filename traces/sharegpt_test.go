@@ -101,10 +101,13 @@ func TestBadShareGPT(t *testing.T) {
 		"no conversation": {"[" + good + ",\n7]", 2, "[1]", "7"},
 		"another key":     {"[" + good + ",\n{\"turns\": []}]", 2, "[1].conversations", ""},
 		"no list": {
-			"[" + good + ",\n{\"conversations\": 7}]", 2, "[1].conversations", "7"},
-		"no message": {good + "\n{\"conversations\": [7]}", 2, "conversations[0]", "7"},
+			"[" + good + ",\n{\"conversations\": 7}]", 2, "[1].conversations", "number"},
+		"no text": {
+			good + "\n{\"conversations\": [{\"from\": \"human\",\n\"value\": 7}]}", 2,
+			"messages[0].value", "7"},
 		"nobody": {
-			good + "\n{\"conversations\": [{\"from\": \"cat\", \"value\": \"miaow\"}]}", 2, "conversations[0].from", "cat"},
+			good + "\n{\"conversations\": [{\"from\": \"cat\", \"value\": \"miaow\"}]}", 2,
+			"messages[0].from", "cat"},
 		"nobody in messages": {
 			good + "\n{\"messages\": [{\"content\": \"miaow\"}]}", 2, "messages[0].from", ""},
 		"after an array":              {"[" + good + "]\n\ngarbage", 3, "", ""},
@@ -170,7 +173,8 @@ func TestShareGPTOfParts(t *testing.T) {
 	if err != nil || len(all) != 1 || len(all[0].Content.Prompt) != 3 {
 		t.Fatalf("%+v, %v, want a prompt of three texts", all, err)
 	}
-	if w := strings.Join(warn.Texts(src.warnings()), "\n"); !strings.Contains(w, "1 message has images") {
+	w := strings.Join(warn.Texts(src.warnings()), "\n")
+	if !strings.Contains(w, "1 message has images") {
 		t.Errorf("%q", w)
 	}
 }

@@ -22,7 +22,8 @@ func newSynthetic(s Spec, seed uint64) (*synthetic, error) {
 		return nil, err
 	}
 	return &synthetic{
-		prompt: lengths[promptsKey], output: lengths[outputsKey], prompts: des.Rand(seed, "traces.prompt_lengths"),
+		prompt: lengths[promptsKey], output: lengths[outputsKey],
+		prompts: des.Rand(seed, "traces.prompt_lengths"),
 		outputs: des.Rand(seed, "traces.output_lengths"),
 	}, nil
 }

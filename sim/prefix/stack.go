@@ -48,7 +48,7 @@ type Stack struct {
 // Limits of a Stack: 60 bytes per run, 16 per hit, and for Optimum 60 per use. A conversation of n
 // turns has n^2 uses.
 const (
-	mostRuns = 1 << 19
+	mostRuns = 1 << 18
 	mostHits = 1 << 20
 	mostUses = 1 << 20
 )
