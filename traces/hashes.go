@@ -40,7 +40,7 @@ func readHashIDs(*options) func(rows.Record, *row) error {
 		}
 		want := (r.prompt + block - 1) / block
 		if n := len(ids); n != want && (size == 0 || n != r.prompt/size) {
-			return rows.Wrong("hash_ids", text, fmt.Sprintf("%s, but a prompt of %d tokens is %s of %d, "+
+			return rows.Wrong("hash_ids", text, fmt.Sprintf("%s, but input_length = %d is %s of %d tokens, "+
 				"the size by the first prompt of several blocks; the last one may be shorter",
 				rows.Plural(n, "id"), r.prompt, rows.Plural(want, "block"), block))
 		}
