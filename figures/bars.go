@@ -31,9 +31,10 @@ type barPanel struct {
 	all       []doc.Bar
 	y         []float64 // of the middle of each bar
 	height    float64
-	low, high float64 // of all bars, intervals and levels
-	most      float64 // upper limit of the quantity, as 100 for shares in %
-	cut       float64 // where longer bars end
+	low, high float64   // of all bars, intervals and levels
+	most      float64   // upper limit of the quantity, as 100 for shares in %
+	cut       float64   // where longer bars end
+	width     vg.Length // of the panel, with names
 }
 
 // ofPaper is the look of a value of a paper.
@@ -96,6 +97,7 @@ func (p *barPanel) plot(width vg.Length) *plot.Plot {
 		high = 1.1 * math.Abs(high)
 	}
 	names := p.names()
+	p.width = width
 	plt := framed(p.Title, label, "")
 	plt.X.Min, plt.X.Max, plt.Y.Min, plt.Y.Max = p.low, high, -p.height-barGap/2, -barGap/2
 	plt.X.Tick.Marker = plot.ConstantTicks(slices.DeleteFunc(linearTicks(p.low, high),
@@ -108,7 +110,7 @@ func (p *barPanel) plot(width vg.Length) *plot.Plot {
 	plt.Y.Tick.Length, plt.Y.LineStyle.Width = 0, 0
 	lines := grid()
 	lines.Vertical, lines.Horizontal = lines.Horizontal, lines.Vertical
-	plt.Add(lines, &barsPlotter{p, width})
+	plt.Add(lines, p)
 	return plt
 }
 
@@ -163,15 +165,9 @@ func (p *barPanel) noteOf(b *doc.Bar) string {
 	return note
 }
 
-// barsPlotter draws the bars of a panel, which is about so wide.
-type barsPlotter struct {
-	*barPanel
-	width vg.Length
-}
-
 // note returns the style of a bar's note, its distance from the bar's end, and its width. It is
 // right-aligned before a negative bar.
-func (p *barsPlotter) note(b *doc.Bar) (style text.Style, aside, width vg.Length) {
+func (p *barPanel) note(b *doc.Bar) (style text.Style, aside, width vg.Length) {
 	style = sided(barNote)
 	fit(&style, 0.3*p.width, p.noteOf(b))
 	if aside = 5; b.Published != nil {
@@ -184,7 +180,7 @@ func (p *barsPlotter) note(b *doc.Bar) (style text.Style, aside, width vg.Length
 }
 
 // GlyphBoxes makes room for the notes.
-func (p *barsPlotter) GlyphBoxes(plt *plot.Plot) (boxes []plot.GlyphBox) {
+func (p *barPanel) GlyphBoxes(plt *plot.Plot) (boxes []plot.GlyphBox) {
 	for i := range p.all {
 		b := &p.all[i]
 		_, aside, width := p.note(b)
@@ -200,7 +196,7 @@ func (p *barsPlotter) GlyphBoxes(plt *plot.Plot) (boxes []plot.GlyphBox) {
 }
 
 // Plot implements plot.Plotter.
-func (p *barsPlotter) Plot(c draw.Canvas, plt *plot.Plot) {
+func (p *barPanel) Plot(c draw.Canvas, plt *plot.Plot) {
 	x, y := plt.Transforms(&c)
 	for _, level := range p.Levels {
 		c.StrokeLine2(levelStyle, x(level), c.Min.Y, x(level), c.Max.Y)
@@ -216,7 +212,7 @@ func (p *barsPlotter) Plot(c draw.Canvas, plt *plot.Plot) {
 const thinnest = 0.5 // points
 
 // bar draws a bar at a height, its interval, and its note beyond both.
-func (p *barsPlotter) bar(c *draw.Canvas, b *doc.Bar, x func(float64) vg.Length, middle vg.Length) {
+func (p *barPanel) bar(c *draw.Canvas, b *doc.Bar, x func(float64) vg.Length, middle vg.Length) {
 	sum := p.Base
 	for _, part := range b.Parts {
 		from, to := x(min(sum, p.cut)), x(min(sum+part.Value, p.cut))

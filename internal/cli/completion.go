@@ -100,7 +100,7 @@ var namesOf = map[string]func(begun string) []string{
 	"figures":     paperNames,
 	"claims":      claimNames,
 	"settings":    settingWords,
-	"knobs":       func(string) []string { return append(knobs("="), keys("=")...) },
+	"knobs":       knobs,
 	"experiments": func(string) []string { return experiments.Names() },
 	"metrics":     named(whatif.Metrics, func(m *whatif.Metric) string { return m.Name }),
 	"thresholds":  named(whatif.Thresholds, func(t *whatif.Threshold) string { return t.Name }),
@@ -126,11 +126,9 @@ func claimNames(string) (names []string) {
 	return slices.Compact(slices.Sorted(slices.Values(names)))
 }
 
-func knobs(end string) (names []string) {
-	for _, k := range whatif.Knobs() {
-		names = append(names, k.Name+end)
-	}
-	return names
+func knobs(begun string) []string {
+	own := named(whatif.Knobs, func(k *whatif.Knob) string { return k.Name + "=" })
+	return append(own(begun), keys("=")...)
 }
 
 func keys(end string) (names []string) {
