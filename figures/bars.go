@@ -202,23 +202,24 @@ func (p *barPanel) Plot(c draw.Canvas, plt *plot.Plot) {
 		c.StrokeLine2(levelStyle, x(level), c.Min.Y, x(level), c.Max.Y)
 	}
 	for i := range p.all {
-		p.bar(&c, &p.all[i], x, y(p.y[i]))
+		p.bar(&c, &p.all[i], x, y(p.y[i]), min(thickest, 0.8*(y(barSize)-y(0)))/2)
 	}
 	c.StrokeLine2(draw.LineStyle{Color: color.Gray{0x40}, Width: 1}, x(p.Base), c.Min.Y, x(p.Base),
 		c.Max.Y)
 }
 
-// thinnest is the least length at which a part is drawn.
-const thinnest = 0.5 // points
+// thinnest is the least length at which a part is drawn. A bar is at most thickest.
+const thinnest, thickest = 0.5, 24 // points
 
-// bar draws a bar at a height, its interval, and its note beyond both.
-func (p *barPanel) bar(c *draw.Canvas, b *doc.Bar, x func(float64) vg.Length, middle vg.Length) {
+// bar draws a bar around a height, its interval, and its note beyond both.
+func (p *barPanel) bar(c *draw.Canvas, b *doc.Bar, x func(float64) vg.Length,
+	middle, half vg.Length) {
 	sum := p.Base
 	for _, part := range b.Parts {
 		from, to := x(min(sum, p.cut)), x(min(sum+part.Value, p.cut))
 		sum += part.Value
 		if box := around(vg.Point{X: (from + to) / 2, Y: middle}, vg.Length(math.Abs(float64(to-from)))/2,
-			barSize/2-1.5); box.Size().X >= thinnest {
+			half); box.Size().X >= thinnest {
 			drawBox(c, colorOf(part.Color), box)
 		}
 	}
