@@ -9,10 +9,6 @@ import (
 	"strings"
 )
 
-// contextKeys give the longest context in a config.json; the smallest value counts.
-var contextKeys = []string{"max_position_embeddings", "n_positions", "max_seq_len", "seq_length",
-	"max_sequence_length", "max_seq_length", "seq_len"}
-
 // ropeScaling is the extension of the context that a checkpoint was trained on.
 type ropeScaling struct {
 	Type     string   `json:"rope_type"`
@@ -39,8 +35,9 @@ var olderRopeTypes = map[string]string{"su": longRope, "mrope": "default"}
 // could serve more (_get_and_verify_max_len in vllm/config/model.py, vLLM 0.15). It ignores
 // model_max_length of tokenizer_config.json, which vLLM reads for pooling models only.
 func (c rawConfig) context() (tokens float64, note string, err error) {
-	for _, key := range contextKeys {
-		if n := c.number(key); c.set(key) && (tokens == 0 || n < tokens) {
+	for _, k := range configKeys() { // the smallest of several
+		n := c.number(k.key)
+		if k.field == "max_context" && c.set(k.key) && (tokens == 0 || n < tokens) {
 			tokens = n
 		}
 	}

@@ -17,88 +17,6 @@ type rawConfig map[string]json.RawMessage
 // nestedConfigs are the keys under which multimodal models keep their text decoder.
 var nestedConfigs = []string{"text_config", "llm_config", "language_config", "thinker_config"}
 
-// unmodelled lists, sorted, the keys that change computation or KV and that Model does not
-// represent.
-func (c rawConfig) unmodelled() []string {
-	var found []string
-	for _, key := range slices.Sorted(maps.Keys(c)) {
-		if what := c.feature(key); what != "" {
-			found = append(found, what)
-		}
-	}
-	return found
-}
-
-// feature returns the key with its value if it is not modelled; else "".
-func (c rawConfig) feature(key string) string {
-	at := func(key string) string {
-		value := string(bytes.TrimSpace(c[key]))
-		if value == "" || value[0] == '{' || value[0] == '[' || len(value) > 40 {
-			return key
-		}
-		return key + " = " + value
-	}
-	kind := configTypes[c.modelType()]
-	switch {
-	case !c.set(key):
-		if key == "is_causal" && string(c[key]) == "false" {
-			return at(key)
-		}
-		return ""
-	case kind.models(c, key):
-		return ""
-	case key == "layer_types":
-		if kinds := c.otherLayers(key, kind.windows != ""); len(kinds) > 0 {
-			return key + " (" + strings.Join(kinds, ", ") + ")"
-		}
-	case key == "sliding_window":
-		if c.slides() && kind.windows == "" && !kind.switched {
-			return at(key)
-		}
-	case key == "v_head_dim":
-		if c.number(key) != c.headDim() {
-			return at(key)
-		}
-	case strings.Contains(key, "expert"):
-		if c.number(key) != 1 {
-			return at(key)
-		}
-	case slices.Contains(otherArithmetic, key),
-		slices.ContainsFunc(otherPrefixes, func(p string) bool { return strings.HasPrefix(key, p) }):
-		return at(key)
-	}
-	return ""
-}
-
-// otherArithmetic are keys that, unless null, false, 0 or empty, mean arithmetic that Model does
-// not represent.
-var otherArithmetic = []string{
-	// Latent attention (MLA), and prediction beyond the next token.
-	"kv_lora_rank", "q_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "num_nextn_predict_layers",
-	// Layers with different attention, KV or shape.
-	"mlp_only_layers", "decoder_sparse_step", "sliding_window_pattern", "sliding_window_size",
-	"attention_window_size", "attention_chunk_size",
-	"global_attn_every_n_layers",
-	"attention_types", "attention_layers", "attn_layer_period", "attn_type_list",
-	"full_attention_interval", "hybrid_override_pattern",
-	"layers_block_type", "block_types", "block_configs", "block_sparse_homo_head_pattern",
-	"blocksparse_block_size",
-	"dual_chunk_attention_config", "num_kv_shared_layers", "use_cla", "cross_attention_layers",
-	"add_cross_attention",
-	// State-space, recurrent and linear-attention layers.
-	"state_size", "conv_kernel", "time_step_rank", "attention_hidden_size", "lru_width", "d_state",
-	"d_conv",
-	// Encoders.
-	"is_encoder_decoder", "type_vocab_size", "encoder_layers", "num_decoder_layers",
-	"use_bidirectional_attention",
-	"compression_config",
-}
-
-// otherPrefixes are prefixes of such keys: mixtures of experts, sparse attention with an indexer,
-// state-space and linear-attention layers.
-var otherPrefixes = []string{"moe_", "index_", "mamba_", "ssm_", "rwkv", "linear_key_",
-	"linear_value_", "linear_num_", "linear_conv_", "linear_attn"}
-
 // set reports whether a key has a value other than null, false, 0 or empty.
 func (c rawConfig) set(key string) bool {
 	switch string(bytes.TrimSpace(c[key])) {
@@ -147,11 +65,11 @@ func (c rawConfig) otherLayers(key string, windows bool) []string {
 }
 
 // slides reports whether any layer attends to a window shorter than the context.
-func (c rawConfig) slides() bool {
+func (c rawConfig) slides(kind *configType) bool {
 	if _, ok := c["use_sliding_window"]; ok && !c.set("use_sliding_window") {
 		return false
 	}
-	if configTypes[c.modelType()].switched {
+	if kind.is("switched") {
 		if !c.set("use_sliding_window") {
 			return false
 		}
@@ -193,7 +111,7 @@ var towers = []string{"vision_config", "audio_config", "mm_vision_tower", "mm_pr
 
 // likeLlama returns a note for an unknown model_type with the fields of a dense decoder.
 func (c rawConfig) likeLlama() string {
-	if _, known := configTypes[c.modelType()]; known {
+	if _, known := c.kind(); known {
 		return ""
 	}
 	return fmt.Sprintf("model_type %q is not known: taken for a dense decoder like Llama, because no "+
@@ -220,13 +138,20 @@ func (c rawConfig) narrowed() string {
 	return ""
 }
 
+// supported is the end of the error for an unsupported model.
+const supported = "modelled are decoders with a gated FFN or experts, and shapes written as TOML"
+
 // refusal describes everything that is not modelled; "" if all is modelled.
 func (c rawConfig) refusal() string {
-	kind := c.modelType()
-	_, known := configTypes[kind]
-	why := c.unmodelled()
+	kind, known := c.kind()
+	var why []string
+	for _, key := range slices.Sorted(maps.Keys(c)) {
+		if what := c.refused(key, kind); what != "" {
+			why = append(why, what)
+		}
+	}
 	act := cmp.Or(c.text("hidden_act"), c.text("hidden_activation"))
-	if (kind == "" || !known) && act != "" && act != "silu" && act != "swish" {
+	if (!known || c.modelType() == "") && act != "" && act != "silu" && act != "swish" {
 		why = append(why, fmt.Sprintf("hidden_act = %q without a model_type that tells if the FFN "+
 			"is gated", act))
 	}

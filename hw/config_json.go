@@ -3,7 +3,6 @@ package hw
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -13,34 +12,6 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/internal/tomlfile"
 )
-
-// hfConfig is the part of a Hugging Face config.json that gives a decoder's shape. GLM uses other
-// names than the usual ones.
-type hfConfig struct {
-	NameOrPath   string `json:"_name_or_path"`
-	Layers       int    `json:"num_hidden_layers"`
-	LayersGLM    int    `json:"num_layers"`
-	Hidden       int    `json:"hidden_size"`
-	QHeads       int    `json:"num_attention_heads"`
-	KVHeads      int    `json:"num_key_value_heads"`
-	MultiQuery   bool   `json:"multi_query_attention"`
-	Groups       int    `json:"multi_query_group_num"`
-	HeadDim      int    `json:"head_dim"`
-	KVChannels   int    `json:"kv_channels"`
-	FFN          int    `json:"intermediate_size"`
-	FFNGLM       int    `json:"ffn_hidden_size"`
-	Vocab        int    `json:"vocab_size"`
-	PaddedVocab  int    `json:"padded_vocab_size"`
-	Tied         *bool  `json:"tie_word_embeddings"`
-	Bias         bool   `json:"attention_bias"`
-	BiasGLM      bool   `json:"add_qkv_bias"`
-	BiasStableLM bool   `json:"use_qkv_bias"`
-	BiasInternLM bool   `json:"bias"`
-
-	hfLatent
-	hfMixture
-	MTP int `json:"num_nextn_predict_layers"`
-}
 
 // parseConfigJSON reads a Hugging Face config.json. It returns an error for a model whose
 // arithmetic Model does not represent. As with vLLM's "auto", weights and KV are served in 16 bits
@@ -58,47 +29,31 @@ func parseConfigJSON(file string, data []byte) (Model, error) {
 	if err := raw.refuse(file); err != nil {
 		return Model{}, err
 	}
-	var c hfConfig
-	text := data
-	if part != "" {
-		text, _ = json.Marshal(raw) // of values that were parsed
-	}
-	if err := files.ParseJSON(file, text, &c); err != nil {
-		return Model{}, err
-	}
-	kind := configTypes[raw.modelType()]
-	switch {
-	case kind.kvHeads && c.KVHeads == 0:
-		return Model{}, fmt.Errorf("%s: num_key_value_heads: missing, and model_type %q says nothing of "+
-			"it", file, raw.text("model_type"))
-	case kind.headDim && c.HeadDim == 0:
-		return Model{}, fmt.Errorf("%s: head_dim: missing, and model_type %q says nothing of it", file,
-			raw.text("model_type"))
+	kind, _ := raw.kind()
+	for _, key := range kind.needs {
+		if !raw.set(key) {
+			return Model{}, fmt.Errorf("%s: %s: missing, and model_type %q says nothing of it", file, key,
+				raw.text("model_type"))
+		}
 	}
 	context, note, err := raw.context()
 	if err != nil {
 		return Model{}, fmt.Errorf("%s: %w", file, err)
 	}
+	tied := string(bytes.TrimSpace(raw["tie_word_embeddings"]))
 	m := Model{
-		Name:            configName(file, c.NameOrPath),
-		Layers:          cmp.Or(c.Layers, c.LayersGLM),
-		Hidden:          c.Hidden,
-		QHeads:          c.QHeads,
-		KVHeads:         c.KVHeads,
-		HeadDim:         cmp.Or(c.HeadDim, c.KVChannels),
-		FFN:             cmp.Or(c.FFN, c.FFNGLM),
-		Vocab:           cmp.Or(c.PaddedVocab, c.Vocab),
+		Name:            configName(file, raw.text("_name_or_path")),
 		MaxContext:      int(min(context, 1<<31)),
-		TiedEmbeddings:  c.Tied == nil && kind.tied || c.Tied != nil && *c.Tied,
-		QKVBias:         c.Bias || c.BiasGLM || c.BiasStableLM || c.BiasInternLM || kind.qkvBias,
+		TiedEmbeddings:  tied == "true" || kind.is("tied") && tied != "false",
+		QKVBias:         kind.is("bias"),
 		WeightBytesEach: 2,
 		KVBytesEach:     2,
 		Source:          file,
 	}
-	if m.KVHeads == 0 && c.MultiQuery {
-		m.KVHeads = c.Groups
+	if err := raw.fill(&m, kind); err != nil {
+		return Model{}, fmt.Errorf("%s:%d: %w", file, lineOf(data, err.Path), err)
 	}
-	if m.KVHeads == 0 {
+	if !raw.set("num_key_value_heads") && !raw.set("multi_query_attention") || m.KVHeads == 0 {
 		m.KVHeads = m.QHeads
 	}
 	if m.HeadDim == 0 && m.QHeads > 0 {
@@ -106,10 +61,7 @@ func parseConfigJSON(file string, data []byte) (Model, error) {
 	}
 	m.Note = strings.Join(slices.DeleteFunc([]string{part, raw.likeLlama(), note, raw.narrowed()},
 		func(s string) bool { return s == "" }), "; ")
-	if err := c.addLatent(&m, kind); err != nil {
-		return Model{}, fmt.Errorf("%s: %w", file, err)
-	}
-	if err := c.addMixture(&m, raw, kind); err != nil {
+	if err := raw.addFeatures(&m, kind); err != nil {
 		return Model{}, fmt.Errorf("%s: %w", file, err)
 	}
 	at, err := raw.addQuantFile(file)
@@ -125,20 +77,10 @@ func parseConfigJSON(file string, data []byte) (Model, error) {
 	}
 	err = m.validate()
 	if at := new(tomlfile.KeyError); errors.As(err, &at) {
-		at.Path = cmp.Or(hfKeys[at.Path], at.Path)
+		at.Path = cmp.Or(raw.keyOf(at.Path), at.Path)
 		return Model{}, fmt.Errorf("%s: %w", file, at)
 	}
 	return m, nil
-}
-
-// hfKeys maps a field to its config.json key.
-var hfKeys = map[string]string{
-	"layers": "num_hidden_layers", "hidden": "hidden_size", "q_heads": "num_attention_heads",
-	"kv_heads": "num_key_value_heads", "ffn": "intermediate_size", "vocab": "vocab_size",
-	"max_context": "max_position_embeddings", "qk_rope_dim": "qk_rope_head_dim",
-	"qk_nope_dim": "qk_nope_head_dim", "index_top_k": "index_topk", "index_heads": "index_n_heads",
-	"experts_per_token": "num_experts_per_tok", "expert_ffn": "moe_intermediate_size",
-	"dense_layers": "first_k_dense_replace", "window": "sliding_window",
 }
 
 // configName names a model after its checkpoint, or else after its file; a config.json is named

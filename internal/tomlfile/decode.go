@@ -107,6 +107,9 @@ func Key(f reflect.StructField) string {
 	return strings.TrimPrefix(key, "-")
 }
 
+// Field returns the field for a key of the struct that v points to. It is invalid if there is none.
+func Field(v any, key string) reflect.Value { return field(reflect.ValueOf(v).Elem(), key) }
+
 // field returns the field of a struct for a key, or of a struct embedded in it.
 func field(v reflect.Value, key string) (found reflect.Value) {
 	for i := range v.NumField() {
