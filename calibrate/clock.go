@@ -10,30 +10,6 @@ import (
 // clock is the SM clock of the card under the power of prefill.
 type clock struct{}
 
-const (
-	probeClock        = "clock.linears"
-	probeChunk        = "clock.chunk"
-	probeAfterDecodes = "clock.after_decodes"
-)
-
-func (clock) probes() []Probe {
-	return []Probe{
-		{Name: probeClock, serve: (*gpuBench).prepareRounds,
-			Means: "linears, repeated, after_ms after they began to run without pause; before that " +
-				"the card copied within HBM; GPU time of one layer",
-			Axes: []string{"tokens", "after_ms"}, shaped: true, fixed: clockSamples,
-			byMean: true},
-		{Name: probeAfterDecodes, serve: (*gpuBench).prepareRounds,
-			Means: "linears, repeated after the linears of decodes; GPU time of one repetition",
-			Axes:  []string{"tokens"}, shaped: true, fixed: clockSamples},
-		{Name: probeChunk, setup: (*gpuRun).setupChunk,
-			Means: "linears and attention of a prompt's chunk, layer after layer " +
-				"without pause; " + gpuTime + " of one layer",
-			Axes: []string{"tokens", "prefix_tokens"}, shaped: true,
-			byMean: true},
-	}
-}
-
 // clockTokens are the tokens of a chunk; clockSizes are the sizes at which prefill's linears are
 // measured at a high clock.
 const clockTokens = 2048
@@ -98,28 +74,17 @@ func (clock) fit(s *Samples, p *hw.Profile, from source) []model {
 	if p.Clock.Gain = gainRows(s, from); len(p.Clock.Gain) == 0 {
 		return nil
 	}
-	// Gains refer to measured linears, and a curve that never falls has others. The models linears.*
-	// are judged with the curve, the clock with the measured linears.
-	curve, measured := p.Linears, measuredLinears(s)
-	p.Linears = measured
 	steady, held := chunks.where(ofClockTokens).split(
 		func(at observation) string { return at.Shape }, 3, nil)
 	held = append(held, chunks.where(func(at observation) bool { return !ofClockTokens(at) })...)
 	fallen, agesHeld := ages.split(func(at observation) string { return at.Shape }, 3, nil)
 	fitSettling(p, append(append(data{}, steady...), fallen...), from)
-	p.Linears = curve
 	price := func(p *hw.Profile, at observation) float64 {
-		as := *p
-		as.Linears = measured
-		return clockPrice(hw.NewClockProbes(&as, at.model, blockTokens), at)
+		return clockPrice(hw.NewClockProbes(p, at.model, blockTokens), at)
 	}
 	return []model{
-		{name: "clock", fit: steady, held: held, price: price,
-			draw: picture{x: func(at observation) float64 { return 1 + float64(at.At("prefix_tokens")) },
-				xLabel: "tokens before the chunk"}},
-		{name: "clock.linears", fit: fallen, held: agesHeld, price: price,
-			draw: picture{x: func(at observation) float64 { return float64(at.At("after_ms")) },
-				xLabel: "ms after a rest"}},
+		{name: "clock", fit: steady, held: held, price: price},
+		{name: "clock.linears", fit: fallen, held: agesHeld, price: price},
 	}
 }
 
@@ -167,23 +132,13 @@ func fallsBy(ages data, shape string) float64 {
 	return 1 - of[0].seconds/of[len(of)-1].seconds
 }
 
-// measuredLinears returns the rows of all linears as measured, including sizes where more tokens
-// cost less.
-func measuredLinears(s *Samples) (rows []hw.TokenRow) {
-	for _, at := range s.of(probeLinears).inOrder("tokens") {
-		rows = append(rows, hw.TokenRow{Shape: at.Shape, Tokens: int(at.At("tokens")),
-			Figure: hw.Figure{Value: at.seconds, Unit: "s"}})
-	}
-	return rows
-}
-
 // gainRows returns the share of time that linears save at full clock over linears without pause:
 // after decodes, or, where that was not measured, after copies if the gain exceeds noise.
 func gainRows(s *Samples, from source) (rows []hw.GainRow) {
 	rested, decoded := s.of(probeClock), s.of(probeAfterDecodes)
 	first := rested.values("after_ms")[0]
 	rested = rested.where(func(at observation) bool { return at.At("after_ms") == first })
-	for _, l := range s.of(probeLinears).inOrder("tokens") {
+	for _, l := range s.of(probeLinears).inOrder() {
 		same := func(at observation) bool {
 			return at.Shape == l.Shape && at.At("tokens") == l.At("tokens")
 		}

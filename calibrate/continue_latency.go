@@ -9,12 +9,6 @@ import (
 // to submit a kernel and wait for it.
 type continueLatency struct{}
 
-const probeSync = "launch.sync"
-
-func (continueLatency) probes() []Probe {
-	return []Probe{{Name: probeSync, setup: (*gpuRun).setupSync, Means: "an empty kernel; " + wall}}
-}
-
 func (continueLatency) points(p *planner) { p.add(point(probeSync, "")) }
 
 func (continueLatency) fit(s *Samples, p *hw.Profile, from source) []model {

@@ -11,17 +11,9 @@ import (
 // blocks, and the kernel that scores block metadata and selects the top-k.
 type decode struct{}
 
-const (
-	probeDense  = "dense_decode"
-	probeSparse = "sparse_decode"
-	probeSelect = "scoring"
-)
-
 // streamKernel is one of them: t = launch + group splits merge + bytes/rate.
 type streamKernel struct {
-	probe, axis, what string // axis: of the tokens of a list
-	means             string
-	setup             func(*gpuRun, Point) *setup
+	probe, axis, what string  // axis: of the tokens of a list
 	full, quick       []int64 // tokens of a list
 	grouped           []int64 // for manyQueries
 	stream            func(*hw.Profile) *hw.Stream
@@ -31,20 +23,17 @@ type streamKernel struct {
 
 var streamKernels = []streamKernel{
 	{probe: probeDense, axis: "context_tokens", what: "paged dense decode kernel",
-		means: "paged dense decode attention of one layer", setup: (*gpuRun).setupDecode,
 		full:    []int64{1024, 2048, 4096, 8192, 16384, 32768, 65536},
 		quick:   []int64{1024, 4096, 16384},
 		grouped: groupedContexts, bytes: kvBytes("context_tokens"),
 		stream: func(p *hw.Profile) *hw.Stream { return &p.DenseDecode },
 		cost:   func(c hw.Costs) hw.Cost { return c.DenseDecode }},
 	{probe: probeSparse, axis: "budget_tokens", what: "block-sparse decode kernel",
-		means: "decode attention to selected blocks", setup: (*gpuRun).setupDecode,
 		full: []int64{1024, 2048, 4096}, quick: []int64{1024, 2048}, grouped: []int64{1024, 2048},
 		bytes:  kvBytes("budget_tokens"),
 		stream: func(p *hw.Profile) *hw.Stream { return &p.SparseDecode },
 		cost:   func(c hw.Costs) hw.Cost { return c.SparseDecode }},
 	{probe: probeSelect, axis: "context_tokens", what: "scores and top-k in one kernel",
-		means: "scores and top-k", setup: (*gpuRun).setupSelect,
 		full:    []int64{4096, 8192, 16384, 32768, 65536},
 		quick:   []int64{8192, 32768},
 		grouped: groupedContexts, bytes: digestBytes,
@@ -57,18 +46,6 @@ const selectBudget = 2048
 
 // merges reports whether the kernel splits long lists and merges their results.
 func (k *streamKernel) merges() bool { return k.probe != probeSelect }
-
-func (decode) probes() (all []Probe) {
-	for _, k := range streamKernels {
-		axes := []string{"batch", k.axis}
-		if k.probe == probeSelect {
-			axes = append(axes, "budget_tokens")
-		}
-		all = append(all, Probe{Name: k.probe, setup: k.setup, Axes: axes, shaped: true, needed: true,
-			Means: k.means + ", L2 flushed; " + gpuTime})
-	}
-	return all
-}
 
 func (decode) points(p *planner) {
 	for _, k := range streamKernels {
@@ -109,7 +86,6 @@ func (decode) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 				k.what+", merging the splits of a list, for each split and query head"))
 		}
 		l := law{model: k.probe, points: s.of(k.probe), terms: terms,
-			draw: picture{x: k.bytes, xLabel: "bytes", rate: k.bytes},
 			price: func(p *hw.Profile, at observation) float64 {
 				return hw.Seconds(k.cost(p.Costs(at.model)), sim.Work{
 					DecodeTokens: kvTokens(at, k.axis), Decodes: int(at.At("batch")),

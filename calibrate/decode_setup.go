@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 
 	"github.com/sparseserve/sparseserve/cuda"
-	"github.com/sparseserve/sparseserve/cuda/reference"
 	"github.com/sparseserve/sparseserve/hw"
 )
 
@@ -112,15 +111,13 @@ func (g *gpuRun) checkDecode(b *decodeBatch) {
 	values := 2 * blockTokens * d // of a block
 	for _, unit := range []int64{0, b.units - 1, g.r.Int64N(b.units)} {
 		head := unit*group + g.r.Int64N(group)
-		q := g.floats(a.Q+cuda.Ptr(2*head*d), d)
-		sum := reference.NewSoftmax(int(d))
-		for _, block := range b.lists[unit] {
-			kv := g.floats(a.Pool+cuda.Ptr(2*b.slot(unit, block)*values), values)
-			attend(&sum, q, kv[:values/2], kv[values/2:], float64(a.Scale))
-		}
-		want := make([]float64, d)
-		sum.Result(want)
-		g.near(a.Out+cuda.Ptr(2*head*d), want, "unit %d, head %d", unit, head)
+		at := cuda.Ptr(2 * head * d)
+		g.attention(a.Out+at, a.Q+at, d, a.Scale, func(add func(k, v []float64)) {
+			for _, block := range b.lists[unit] {
+				kv := g.floats(a.Pool+cuda.Ptr(2*b.slot(unit, block)*values), values)
+				add(kv[:values/2], kv[values/2:])
+			}
+		}, "unit %d, head %d", unit, head)
 	}
 }
 

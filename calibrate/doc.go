@@ -1,15 +1,16 @@
 // Package calibrate measures a machine with a GPU and writes the result as a hardware profile,
 // which the modelled device of package hw reads.
 //
-// A cost of the model is one slice: its kinds of measurement, its sizes, its set-up on a GPU
-// and its fit (interface cost), in COST.go and, where that is long, COST_setup.go. To follow
-// FlashH2D read cuda/flash_h2d.cu, calibrate/transfer.go and hw/transfer.go; costs.go lists all
-// slices. A new cost is a kernel, a slice here with its line in costs.go, and its price in package
-// hw.
+// A cost of the model is one slice: its sizes and its fit (interface cost) in COST.go, and its
+// set-up on a GPU in the same file or in COST_setup.go. To follow FlashH2D read
+// cuda/flash_h2d.cu, calibrate/transfer.go and hw/transfer.go. Three tables tie slices together:
+// costs.go lists them, probes.go their kinds of measurement, and law.go declares costs that are
+// sums of terms. A new cost is a kernel, a slice here with its lines in the tables, and its price
+// in package hw.
 //
 // What slices share, following one measurement:
 //
-//   - point.go: a Probe is one kind of measurement, a Point one size of it; plan.go orders
+//   - point.go: a Probe is one kind of measurement, a Point one size of it; plan.go collects
 //     the points of all slices.
 //   - sample.go repeats a point until the interval of its median (median.go) is narrow;
 //     run.go goes over all.
@@ -18,11 +19,9 @@
 //     gpu_check.go. transfer_setup.go and clock_setup.go set up what several points share.
 //   - samples.go, origin.go, journal.go: the samples as CSV, kept while measuring, so that an
 //     interrupted run resumes.
-//   - fit.go splits points into those fitted and those held out, law.go
-//     declares costs that are sums of terms, solve.go solves,
-//     resolution.go is a measurement's uncertainty, quality.go prices the points held out
-//     with the finished profile, profile.go puts it together, card.go adds what is known of
-//     the card.
+//   - fit.go splits points into those fitted and those held out, solve.go solves, resolution.go
+//     is a measurement's uncertainty, quality.go prices the points held out with the finished
+//     profile, profile.go puts it together, card.go adds what is known of the card.
 //   - fits.go, fits_text.go: the table of measured and fitted that pictures are drawn from.
 //   - machine.go, refuse.go: the box, and why one cannot be calibrated.
 //

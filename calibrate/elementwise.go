@@ -10,23 +10,6 @@ import (
 // elementwise is a layer without matrices and attention.
 type elementwise struct{}
 
-const (
-	probePointwise = "pointwise"
-	probeInPlace   = "pointwise.in_place"
-)
-
-func (elementwise) probes() []Probe {
-	return []Probe{{Name: probePointwise, setup: (*gpuRun).setupPointwise,
-		Means: "a layer without linears and attention: two norms with their residual sums, " +
-			"rope with the write of K and V to their blocks, " +
-			"silu(gate) up; " + gpuTime,
-		Axes: []string{"tokens"}, shaped: true, needed: true},
-		{Name: probeInPlace, serve: (*gpuBench).prepareRounds,
-			Means: "the same between the linears of their layer, each reading the output of the previous " +
-				"one: GPU time of such a layer, repeated after decodes, less the time of the linears alone",
-			Axes: []string{"tokens"}, shaped: true, fixed: clockSamples}}
-}
-
 // inPlaceTokens is the maximum number of tokens for which the kernels are measured between their
 // linears. Some of their input is then still in the L2. For more tokens the time would be a small
 // difference of long times.
@@ -66,7 +49,7 @@ func (elementwise) fit(s *Samples, p *hw.Profile, from source) (models []model) 
 		})...)
 		others := points.where(func(at observation) bool { return !powerOfTwo(at.At("tokens")) })
 		points = points.where(func(at observation) bool { return powerOfTwo(at.At("tokens")) })
-		m := splitCurve(points, "tokens")
+		m := splitCurve(points)
 		m.name, m.held = "pointwise."+shape, append(m.held, others...)
 		const what = "two norms, rope with the write of K and V, activation"
 		kept := shapeRows(neverFalling(m.fit), shape, from, what)

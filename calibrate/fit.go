@@ -49,11 +49,11 @@ func (d data) where(ok func(observation) bool) data {
 	return out
 }
 
-// inOrder returns the points sorted by shape and along an axis.
-func (d data) inOrder(axis string) data {
+// inOrder returns the points sorted by shape and tokens.
+func (d data) inOrder() data {
 	out := slices.Clone(d)
 	slices.SortFunc(out, func(a, b observation) int {
-		return cmp.Or(cmp.Compare(a.Shape, b.Shape), cmp.Compare(a.At(axis), b.At(axis)))
+		return cmp.Or(cmp.Compare(a.Shape, b.Shape), cmp.Compare(a.At("tokens"), b.At("tokens")))
 	})
 	return out
 }

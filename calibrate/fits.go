@@ -10,21 +10,12 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
-// picture configures the plot of a model: the size on the x axis and, if bytes per second are
-// clearer than seconds, the bytes.
-type picture struct {
-	x      func(observation) float64
-	xLabel string
-	rate   func(observation) float64 // nil: seconds
-}
-
 // FitsFile is the table behind the plots, in their folder: each measured point of each model with
 // the profile's price.
 const FitsFile = "fits.csv"
 
-// writeFits writes the table of fits, one row per point, with its size and its x value. measured_us
-// and fitted_us are medians and prices, bytes is the numerator of a rate (0 to plot time), and
-// limit is the maximum relative error of a good fit.
+// writeFits writes the table of fits, one row per point. measured_us and fitted_us are medians and
+// prices, and limit is the maximum relative error of a good fit.
 func (c *Calibration) writeFits(dir string) error {
 	var rows [][]string
 	for i := range c.models {
@@ -45,7 +36,7 @@ func (c *Calibration) writeFits(dir string) error {
 func WriteFits(dir string, rows [][]string) error {
 	var out bytes.Buffer
 	w := files.NewCSVWriter(&out)
-	w.Write([]string{"card", "model", "quality", "part", "point", "x_label", "x", "bytes",
+	w.Write([]string{"card", "model", "quality", "part", "point",
 		"measured_us", "fitted_us", "limit"})
 	for _, row := range rows {
 		w.Write(row)
@@ -58,14 +49,9 @@ func WriteFits(dir string, rows [][]string) error {
 
 func (m *model) fitRow(p *hw.Profile, f hw.Fit, part string, at observation) []string {
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 8, 64) }
-	bytes := 0.0
-	if m.draw.rate != nil {
-		bytes = m.draw.rate(at)
-	}
 	return []string{p.Name, m.name, quality(f), part,
 		short(at.Point, append(m.fit[:len(m.fit):len(m.fit)], m.held...)),
-		m.draw.xLabel, number(m.draw.x(at)), number(bytes), number(at.seconds * 1e6),
-		number(m.price(p, at) * 1e6), number(worstLimit)}
+		number(at.seconds * 1e6), number(m.price(p, at) * 1e6), number(worstLimit)}
 }
 
 func quality(f hw.Fit) string {

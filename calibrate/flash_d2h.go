@@ -7,16 +7,6 @@ import (
 // flashD2H is saving with one copy into staging, which CPU threads scatter.
 type flashD2H struct{}
 
-const probeSaveFlash = "save.flash"
-
-func (flashD2H) probes() []Probe {
-	return []Probe{{Name: probeSaveFlash, setup: (*gpuRun).setupSave,
-		Means: "FlashD2H, one copy and the CPU's scatter to blocks anywhere in a pinned pool, " +
-			"overlapped; until every block is written",
-		Axes:   []string{"block_bytes", "blocks", "pool_mib", "threads"},
-		needed: true}}
-}
-
 func (flashD2H) points(p *planner) {
 	for _, threads := range p.threads() {
 		p.eachTransfer(func(block, n int64) {
@@ -82,6 +72,5 @@ func fitScatter(s *Samples, p *hw.Profile, from source, link float64) model {
 				Figure: from.gbps(rates[i], what+"the CPU's scatter")})
 	}
 	return model{name: "save.scatter", fit: fit, held: held,
-		draw:  picture{x: moved, xLabel: "bytes saved", rate: moved},
-		price: func(p *hw.Profile, at observation) float64 { return priceSave(p, hw.SaveFlash, at) }}
+		price: func(p *hw.Profile, at observation) float64 { return transferPrice(p, hw.SaveFlash, at) }}
 }

@@ -15,15 +15,6 @@ import (
 // gemm is the four weight matrices of a layer.
 type gemm struct{}
 
-const probeLinears = "linears"
-
-func (gemm) probes() []Probe {
-	return []Probe{{Name: probeLinears, setup: (*gpuRun).setupLinears,
-		Means:  "the four linears of one layer; " + gpuTime,
-		Axes:   []string{"tokens"},
-		shaped: true, needed: true}}
-}
-
 // linearShapes returns the shapes whose linears are measured: from the smallest to the largest
 // built-in model of 4 to 9 billion parameters. Other shapes are scaled from the nearest.
 func linearShapes() []string {
@@ -63,7 +54,7 @@ func (gemm) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 	p.Linears = nil
 	for _, shape := range s.of(probeLinears).shapes() {
 		points := s.of(probeLinears).where(func(at observation) bool { return at.Shape == shape })
-		m := splitCurve(points, "tokens")
+		m := splitCurve(points)
 		const what = "cuBLAS, fp16, the four linears of one layer"
 		kept := shapeRows(m.fit, shape, from, what)
 		p.Linears = append(p.Linears, shapeRows(points, shape, from, what)...)
@@ -104,39 +95,28 @@ func fitLinearLaunch(s *Samples, p *hw.Profile, from source) {
 	}
 }
 
-// splitCurve sorts one shape's points and holds some points out.
-func splitCurve(all data, axis string) model {
-	size := func(at observation) float64 { return float64(at.At(axis)) }
-	all = all.inOrder(axis)
-	first, last := size(all[0]), size(all[len(all)-1])
-	// One of each three neighbours is held out, so that no interval is wide.
-	rank := map[int64]int{}
+// splitCurve sorts one shape's points by tokens and holds one of each three neighbours out, so that
+// no interval is wide.
+func splitCurve(all data) model {
+	all = all.inOrder()
+	rank := map[string]int{}
 	for i, at := range all {
-		rank[at.At(axis)] = i
+		rank[at.Key()] = i
 	}
-	neighbours := func(at observation) string { return strconv.Itoa(rank[at.At(axis)] / 3) }
-	fit, held := all.split(neighbours, 2,
-		func(at observation) bool { return size(at) == first || size(at) == last })
-	return model{fit: fit, held: held,
-		draw: picture{x: size, xLabel: axis + " in the batch"}}
+	neighbours := func(at observation) string { return strconv.Itoa(rank[at.Key()] / 3) }
+	fit, held := all.split(neighbours, 2, func(at observation) bool {
+		return rank[at.Key()] == 0 || rank[at.Key()] == len(all)-1
+	})
+	return model{fit: fit, held: held}
 }
 
-// curveRows converts sorted points to rows, in seconds.
-func curveRows(d data, axis string) []hw.TokenRow {
-	var out []hw.TokenRow
-	for _, at := range d {
-		out = append(out, hw.TokenRow{Tokens: int(at.At(axis)), Figure: hw.Figure{Value: at.seconds}})
+// shapeRows converts one shape's points to rows.
+func shapeRows(d data, shape string, from source, what string) (rows []hw.TokenRow) {
+	for _, at := range d.inOrder() {
+		rows = append(rows, hw.TokenRow{Shape: shape, Tokens: int(at.At("tokens")),
+			Figure: from.figure(at.seconds*1e3, "ms", what)})
 	}
-	return out
-}
-
-// shapeRows returns the rows of one shape.
-func shapeRows(d data, shape string, from source, what string) []hw.TokenRow {
-	out := curveRows(d, "tokens")
-	for i := range out {
-		out[i].Shape, out[i].Figure = shape, from.figure(out[i].Value*1e3, "ms", what)
-	}
-	return out
+	return rows
 }
 
 // linears prepares the four linears of one layer.

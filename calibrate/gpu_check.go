@@ -59,16 +59,22 @@ func (g *gpuRun) sameBytes(device cuda.Ptr, host []byte, what string, values ...
 	}
 }
 
-// attend adds tokens, rows of k and v, to a running softmax.
-func attend(sum *reference.Softmax, q, k, v []float64, scale float64) {
-	d := len(q)
-	for at := 0; at < len(k); at += d {
-		score := 0.0
-		for i, x := range q {
-			score += x * k[at+i]
+// attention recomputes one row of attention over the tokens, rows of K and V, that keys adds, and
+// compares it with the row at out.
+func (g *gpuRun) attention(out, query cuda.Ptr, d int64, scale float32,
+	keys func(add func(k, v []float64)), what string, values ...any) {
+	q, sum, want := g.floats(query, d), reference.NewSoftmax(int(d)), make([]float64, d)
+	keys(func(k, v []float64) {
+		for at := 0; at < len(k); at += int(d) {
+			score := 0.0
+			for i, x := range q {
+				score += x * k[at+i]
+			}
+			sum.Add(float64(scale)*score, v[at:at+int(d)])
 		}
-		sum.Add(scale*score, v[at:at+d])
-	}
+	})
+	sum.Result(want)
+	g.near(out, want, what, values...)
 }
 
 // drawn returns the indices of the results to compare: the first, the last, and random others.

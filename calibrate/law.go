@@ -16,7 +16,6 @@ type law struct {
 	keep   func(observation) bool   // points that stay in the fit; nil: none
 	terms  []term
 	price  func(p *hw.Profile, at observation) float64
-	draw   picture
 }
 
 // term is one summand of a law: seconds = coefficient amount, or amount / coefficient for a rate.
@@ -74,7 +73,7 @@ func (l *law) fit(from source) model {
 	}
 	fit, held := l.points.split(group, cmp.Or(l.fewest, 3), l.keep)
 	fitTerms(fit, from, l.terms...)
-	return model{name: l.model, fit: fit, held: held, price: l.price, draw: l.draw}
+	return model{name: l.model, fit: fit, held: held, price: l.price}
 }
 
 // fitTerms fits the coefficients of the terms by least squares of log seconds, and sets their

@@ -8,26 +8,6 @@ import (
 // link is the rate of large copies in each direction, and in both concurrently.
 type link struct{}
 
-const (
-	probeH2D    = "link.h2d"
-	probeD2H    = "link.d2h"
-	probeDuplex = "link.duplex"
-)
-
-func (link) probes() []Probe {
-	axes := []string{"bytes"}
-	return []Probe{
-		{Name: probeH2D, setup: (*gpuRun).setupCopy, Means: "one large copy from pinned memory; " + wall,
-			Axes: axes, needed: true},
-		{Name: probeD2H, setup: (*gpuRun).setupCopy, Means: "one large copy to pinned memory; " + wall,
-			Axes: axes, needed: true},
-		{Name: probeDuplex, setup: (*gpuRun).setupDuplex,
-			Means: "copies both ways at once, or FlashH2D and the GPU scatter kernel: bytes of both " +
-				"directions over the sum of their rates",
-			Axes: []string{"copied_bytes", "kernel_bytes"}, needed: true},
-	}
-}
-
 func (link) points(p *planner) {
 	for _, n := range pick(p, []int64{4, 8, 16, 32, 64, 128, 256, 512}, []int64{4, 16, 32, 64}) {
 		p.add(point(probeH2D, "", n*mib), point(probeD2H, "", n*mib))
@@ -52,7 +32,6 @@ func (link) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 		n := bytes("bytes")
 		l := law{model: way.probe, points: s.of(way.probe), group: together,
 			terms: []term{launch(&base, ""), over(n, way.figure, rateBound.high, "large copies")},
-			draw:  picture{x: n, xLabel: "bytes", rate: n},
 			price: func(p *hw.Profile, at observation) float64 { return n(at) / way.rate(p) }}
 		models = append(models, l.fit(from))
 	}

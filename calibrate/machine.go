@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -77,44 +78,33 @@ const (
 	memoryLine = `(?m)^MemAvailable:\s*(\d+) kB$`
 )
 
+// lineOf returns what a pattern finds in a file of the system, or "".
+func lineOf(path, pattern string) string {
+	data, err := files.ReadText(path)
+	if err == nil {
+		if m := regexp.MustCompile(pattern).FindSubmatch(data); m != nil {
+			return oneLine(string(m[1]))
+		}
+	}
+	return ""
+}
+
 // driverVersion returns the version of the kernel module, or, if it cannot be read, the CUDA
 // version of the driver.
 func driverVersion(gpu cuda.DeviceInfo) string {
-	if data, err := files.ReadText("/proc/driver/nvidia/version"); err == nil {
-		if m := regexp.MustCompile(driverLine).FindSubmatch(data); m != nil {
-			return string(m[1])
-		}
-	}
-	if v := strings.TrimSpace(smi("driver_version")); v != "" {
-		return v
-	}
-	return "for CUDA " + cudaVersion(gpu.DriverVersion)
+	return cmp.Or(lineOf("/proc/driver/nvidia/version", driverLine), oneLine(smi("driver_version")),
+		"for CUDA "+cudaVersion(gpu.DriverVersion))
 }
 
 func cpuModel() string {
-	data, err := files.ReadText("/proc/cpuinfo")
-	if err != nil {
-		return ""
-	}
-	if m := regexp.MustCompile(cpuLine).FindSubmatch(data); m != nil {
-		return ", " + oneLine(string(m[1]))
+	if name := lineOf("/proc/cpuinfo", cpuLine); name != "" {
+		return ", " + name
 	}
 	return ""
 }
 
 func availableMemory() int64 {
-	data, err := files.ReadText("/proc/meminfo")
-	if err != nil {
-		return 0
-	}
-	m := regexp.MustCompile(memoryLine).FindSubmatch(data)
-	if m == nil {
-		return 0
-	}
-	kb, err := strconv.ParseInt(string(m[1]), 10, 64)
-	if err != nil {
-		return 0
-	}
+	kb, _ := strconv.ParseInt(lineOf("/proc/meminfo", memoryLine), 10, 64) // 0: not known
 	return kb * kib
 }
 

@@ -11,15 +11,6 @@ import (
 // overlap measures how much transfers by kernels slow prefill down.
 type overlap struct{}
 
-const probeOverlap = "overlap.prefill"
-
-func (overlap) probes() []Probe {
-	return []Probe{{Name: probeOverlap, setup: (*gpuRun).setupOverlapped, shaped: true,
-		Axes: []string{"chunk_tokens", "prefix_tokens", "loaded_blocks", "saved_blocks"},
-		Means: "a layer that prefills a chunk, layer after layer without pause, while FlashH2D loads, " +
-			"or the GPU scatter kernel saves, so many blocks of 16 KiB again and again; " + wall}}
-}
-
 // The blocks that move beside prefill.
 const (
 	overlappedBlocks = 32768

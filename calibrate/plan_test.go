@@ -50,8 +50,8 @@ func TestPlans(t *testing.T) {
 			if !probed[p.Name] {
 				t.Errorf("%s: %s is not measured", c.plan, p.Name)
 			}
-			if p.Means == "" || (p.setup == nil) == (p.serve == nil) {
-				t.Errorf("%s: what is measured, and how", p.Name)
+			if (p.setup == nil) == (p.serve == nil) {
+				t.Errorf("%s: how is it measured?", p.Name)
 			}
 		}
 	}

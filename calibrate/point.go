@@ -9,10 +9,8 @@ import (
 // Probe is one kind of measurement.
 type Probe struct {
 	Name string
-	// Means describes the time that one sample measures, and its clock.
-	Means string
-	// Axes names the sizes that make a point.
-	Axes []string
+	Axes []string // names of the sizes that make a point
+	axes string   // the same, separated by spaces
 
 	// setup prepares a point and a check of its result. serve does so for a probe that runs more than
 	// timed calls.
@@ -28,12 +26,6 @@ type Probe struct {
 	// unpredictable times, and a run averages over all clocks.
 	byMean bool
 }
-
-// Clocks in words, for Probe.Means.
-const (
-	wall    = "host time from the call until the GPU is idle"
-	gpuTime = "GPU time between two events"
-)
 
 // Axis is one size of a point, the unit in its name.
 type Axis struct {

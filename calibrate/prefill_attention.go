@@ -11,22 +11,6 @@ import (
 // prefillAttention is causal attention of a prompt's chunks.
 type prefillAttention struct{}
 
-const (
-	probePrefill       = "prefill_attention"
-	probePrefillBlocks = "prefill_attention.blocks"
-)
-
-func (prefillAttention) probes() []Probe {
-	return []Probe{{Name: probePrefill, setup: (*gpuRun).setupPrefill,
-		Means: "causal attention of one chunk, K and V of a first chunk contiguous, of a later one and " +
-			"of what is before it in KV blocks anywhere; " + gpuTime,
-		Axes: []string{"query_tokens", "prefix_tokens"}, shaped: true,
-		needed: true},
-		{Name: probePrefillBlocks, setup: (*gpuRun).setupPrefill,
-			Means: "the same after a prefix, by the tokens of a KV block; " + gpuTime,
-			Axes:  []string{"query_tokens", "prefix_tokens", "block_tokens"}, shaped: true}}
-}
-
 func (prefillAttention) points(p *planner) {
 	most := pick[int64](p, 49152, 16384) // query and prefix together
 	for _, shape := range shapes {
@@ -148,8 +132,7 @@ func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
 				"chunks after a prefix with about one CTA an SM, else the fastest, whole waves counted")
 		}
 	}
-	return []model{{name: "prefill_attention", fit: fit, held: append(held, others...), price: price,
-		draw: picture{x: spanFLOPs, xLabel: "FLOPs"}}}
+	return []model{{name: "prefill_attention", fit: fit, held: append(held, others...), price: price}}
 }
 
 // copyRounds is the number of iterations: launches and copy time depend on each other.

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/sparseserve/sparseserve/cuda"
-	"github.com/sparseserve/sparseserve/cuda/reference"
 	"github.com/sparseserve/sparseserve/hw"
 )
 
@@ -59,22 +58,19 @@ func (g *gpuRun) prefill(m *hw.Model, query, prefix, block int64) checked {
 func (g *gpuRun) checkPrefill(a *cuda.PrefillArgs, slots []int32, head, token int64) {
 	d, seen := int64(a.HeadDim), int64(a.Prefix)+token+1
 	kv := head / int64(a.HeadsQ/a.HeadsKV)
-	q := g.floats(a.Q+cuda.Ptr(2*(token*a.QTokenStride+head*a.QHeadStride)), d)
-	sum := reference.NewSoftmax(int(d))
-	if a.Table == 0 {
-		k := g.floats(a.K+cuda.Ptr(2*kv*a.KHeadStride), seen*d)
-		v := g.floats(a.V+cuda.Ptr(2*kv*a.VHeadStride), seen*d)
-		attend(&sum, q, k, v, float64(a.Scale))
-		seen = 0
-	}
-	for at, tokens := int64(0), int64(a.BlockTokens); at < seen; at += tokens {
-		slot := int64(slots[kv*int64(a.TableStride)+at/tokens])
-		block := g.floats(a.Pool+cuda.Ptr(2*slot*2*tokens*d), 2*tokens*d)
-		n := min(tokens, seen-at) * d
-		attend(&sum, q, block[:n], block[tokens*d:tokens*d+n], float64(a.Scale))
-	}
-	want := make([]float64, d)
-	sum.Result(want)
 	out := a.Out + cuda.Ptr(2*(token*a.OutTokenStride+head*a.OutHeadStride))
-	g.near(out, want, "head %d, token %d", head, token)
+	query := a.Q + cuda.Ptr(2*(token*a.QTokenStride+head*a.QHeadStride))
+	g.attention(out, query, d, a.Scale, func(add func(k, v []float64)) {
+		if a.Table == 0 {
+			add(g.floats(a.K+cuda.Ptr(2*kv*a.KHeadStride), seen*d),
+				g.floats(a.V+cuda.Ptr(2*kv*a.VHeadStride), seen*d))
+			return
+		}
+		for at, tokens := int64(0), int64(a.BlockTokens); at < seen; at += tokens {
+			slot := int64(slots[kv*int64(a.TableStride)+at/tokens])
+			block := g.floats(a.Pool+cuda.Ptr(2*slot*2*tokens*d), 2*tokens*d)
+			n := min(tokens, seen-at) * d
+			add(block[:n], block[tokens*d:tokens*d+n])
+		}
+	}, "head %d, token %d", head, token)
 }

@@ -22,15 +22,12 @@ type model struct {
 	fit   data
 	held  data
 	price func(p *hw.Profile, at observation) float64 // seconds
-	flags []string
-	draw  picture
 }
 
 // judge prices the held-out points with the profile. Without held-out points it prices the fitted
 // ones and flags that.
 func (m *model) judge(p *hw.Profile) hw.Fit {
-	f := hw.Fit{Model: m.name, Samples: len(m.fit) + len(m.held), HeldOut: len(m.held),
-		Flags: slices.Clone(m.flags)}
+	f := hw.Fit{Model: m.name, Samples: len(m.fit) + len(m.held), HeldOut: len(m.held)}
 	points := m.held
 	if len(points) == 0 {
 		points = m.fit

@@ -15,7 +15,7 @@ var update = flag.Bool("update", false,
 	"write the built-in card, kernels and engine of the committed samples anew")
 
 // TestRefitH200 fits the committed samples anew and finds the committed profiles: every figure
-// within 0.5 %, as rounding differs between CPU architectures, and all words. The card comes from
+// within 1 %, as rounding differs between CPU architectures, and all words. The card comes from
 // the first samples. The second samples have another prefill kernel, so they make other kernels.
 func TestRefitH200(t *testing.T) {
 	const first = "vllm-0.5"
@@ -86,7 +86,7 @@ func same(t *testing.T, path string, got, want reflect.Value) (numbers int) {
 			numbers += same(t, fmt.Sprintf("%s[%d]", path, i), got.Index(i), want.Index(i))
 		}
 	case reflect.Float64:
-		if a, b := got.Float(), want.Float(); math.Abs(a-b) > 0.005*math.Abs(b) {
+		if a, b := got.Float(), want.Float(); math.Abs(a-b) > 0.01*math.Abs(b) {
 			t.Errorf("%s: %v, the profile has %v", path, a, b)
 		}
 		return 1

@@ -14,28 +14,33 @@ const (
 	busyBytes   = 2 * gib // our own context included
 )
 
+// remedies are what a user can do about an error.
+var remedies = []struct {
+	of   error
+	text string
+}{
+	{cuda.ErrNoLibrary, "Calibration runs the CUDA kernels: 'make calibrate' builds them and " +
+		"measures"},
+	{cuda.NoDriver, "Calibration needs a GPU with its NVIDIA driver: install one, or use a built-in " +
+		"profile ('sparseserve list gpus')"},
+	{cuda.NoDevice, "Calibration needs a GPU: run it where 'nvidia-smi' lists one, or use a " +
+		"built-in profile ('sparseserve list gpus')"},
+	{cuda.NoCuBLAS, "Linears are timed with cuBLAS: put its folder into LD_LIBRARY_PATH"},
+	{cuda.OutOfMemory, "Give a smaller pool with --pool, or end what else uses the memory"},
+}
+
 // explain adds the remedy to an error.
 func explain(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, cuda.ErrNoLibrary):
+	if errors.Is(err, cuda.ErrNoLibrary) {
 		if _, missing := exec.LookPath("nvcc"); missing != nil {
 			return fmt.Errorf("%w. Calibration runs the CUDA kernels: install the CUDA toolkit (nvcc is "+
 				"not on the PATH; Debian: nvidia-cuda-toolkit, non-free), then 'make calibrate'", err)
 		}
-		return fmt.Errorf("%w. Calibration runs the CUDA kernels: 'make calibrate' builds them and "+
-			"measures", err)
-	case errors.Is(err, cuda.NoDriver):
-		return fmt.Errorf("%w. Calibration needs a GPU with its NVIDIA driver: install one, or use a "+
-			"built-in profile ('sparseserve list gpus')", err)
-	case errors.Is(err, cuda.NoDevice):
-		return fmt.Errorf("%w. Calibration needs a GPU: run it where 'nvidia-smi' lists one, or use a "+
-			"built-in profile ('sparseserve list gpus')", err)
-	case errors.Is(err, cuda.NoCuBLAS):
-		return fmt.Errorf("%w. Linears are timed with cuBLAS: put its folder into LD_LIBRARY_PATH", err)
-	case errors.Is(err, cuda.OutOfMemory):
-		return fmt.Errorf("%w. Give a smaller pool with --pool, or end what else uses the memory", err)
+	}
+	for _, r := range remedies {
+		if errors.Is(err, r.of) {
+			return fmt.Errorf("%w. %s", err, r.text)
+		}
 	}
 	return err
 }

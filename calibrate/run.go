@@ -1,7 +1,6 @@
 package calibrate
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,13 +71,9 @@ func Run(ctx context.Context, m Machine, o Options, date string) (*Calibration, 
 	if errors.Is(err, ErrInterrupted) {
 		o.Log(spentText(spent))
 	}
-	if err = errors.Join(err, j.close()); err != nil {
+	j.forget(failed)
+	if err = errors.Join(err, j.save()); err != nil {
 		return nil, err
-	}
-	if len(failed) > 0 {
-		if err := j.forget(slices.Collect(maps.Keys(failed))); err != nil {
-			return nil, err
-		}
 	}
 	failures := failed.err()
 	c, err := Fit(j.samples)
@@ -139,11 +134,9 @@ func measure(ctx context.Context, m Machine, o Options, j *journal,
 			o.Log(fmt.Sprintf("%s failed and is left out: %v", p.Probe, failed[p.Probe]))
 			continue
 		}
-		if err := j.add(Record{p, samples}); err != nil {
-			return failed, err
-		}
+		j.add(Record{p, samples})
 		if i+1 == len(all) || all[i+1].Probe != p.Probe {
-			if err := j.sync(); err != nil {
+			if err := j.save(); err != nil {
 				return failed, err
 			}
 		}
@@ -173,24 +166,20 @@ func (c *Calibration) Write(out string) error {
 	return c.writeFits(dir)
 }
 
-// Lasted lists the measuring time of each probe, the longest first; empty after a refit.
-func (c *Calibration) Lasted() string {
-	if len(c.Spent) == 0 {
-		return ""
-	}
-	return spentText(c.Spent)
-}
+// Lasted lists the measuring time of each probe, in their order; empty after a refit.
+func (c *Calibration) Lasted() string { return spentText(c.Spent) }
 
 func spentText(spent map[string]time.Duration) string {
-	names := slices.Collect(maps.Keys(spent))
-	slices.SortFunc(names, func(a, b string) int {
-		return cmp.Or(cmp.Compare(spent[b], spent[a]), cmp.Compare(a, b))
-	})
 	var total time.Duration
 	var parts []string
-	for _, name := range names {
-		total += spent[name]
-		parts = append(parts, fmt.Sprintf("%s %.1f", name, spent[name].Seconds()))
+	for _, p := range Probes() {
+		if t := spent[p.Name]; t > 0 {
+			total += t
+			parts = append(parts, fmt.Sprintf("%s %.1f", p.Name, t.Seconds()))
+		}
+	}
+	if total == 0 {
+		return ""
 	}
 	return fmt.Sprintf("measured in %.0f s: %s", total.Seconds(), strings.Join(parts, ", "))
 }

@@ -9,14 +9,6 @@ import (
 // with a prefix cache.
 type sharedDecode struct{}
 
-const probeShared = "dense_decode.shared"
-
-func (sharedDecode) probes() []Probe {
-	return []Probe{{Name: probeShared, setup: (*gpuRun).setupShared,
-		Means: "paged dense decode attention of one layer, contexts that begin alike; " + gpuTime,
-		Axes:  []string{"batch", "context_tokens", "shared_tokens"}, shaped: true}}
-}
-
 // points share seven eighths of their blocks, so that HBM is not the bottleneck.
 func (sharedDecode) points(p *planner) {
 	for _, shape := range shapes {
@@ -55,8 +47,7 @@ func (sharedDecode) fit(s *Samples, p *hw.Profile, from source) []model {
 		})
 	p.DenseDecode.L2Rate = from.gbps(c[0],
 		"paged dense decode kernel, all bytes of contexts of which 7/8 are shared")
-	return []model{{name: "dense_decode.l2_rate", fit: fit, held: held, price: price,
-		draw: picture{x: all, xLabel: "bytes", rate: all}}}
+	return []model{{name: "dense_decode.l2_rate", fit: fit, held: held, price: price}}
 }
 
 // mostL2 bounds the L2's rate relative to HBM's.

@@ -68,13 +68,6 @@ type bound struct{ low, high float64 }
 // It runs Nelder-Mead over their logarithms and restarts it until convergence.
 func refine(d data, start []float64, bounds []bound,
 	model func(p []float64, at observation) float64) []float64 {
-	p, _ := refined(d, start, bounds, model)
-	return p
-}
-
-// refined is refine that also returns the remaining sum of squares.
-func refined(d data, start []float64, bounds []bound,
-	model func(p []float64, at observation) float64) ([]float64, float64) {
 	p := make([]float64, len(start))
 	set := func(logs []float64) {
 		for i, l := range logs {
@@ -113,7 +106,7 @@ func refined(d data, start []float64, bounds []bound,
 		}
 	}
 	set(best)
-	return slices.Clone(p), least
+	return slices.Clone(p)
 }
 
 // rising makes values nondecreasing with the least weighted change in log

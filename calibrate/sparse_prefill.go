@@ -10,27 +10,6 @@ import (
 // sparsePrefill is MInference's prefill: attention by pattern, and the indices that find the keys.
 type sparsePrefill struct{}
 
-const (
-	probeSparseAttention = "sparse_prefill.attention"
-	probeSparseIndex     = "sparse_prefill.index"
-)
-
-func (sparsePrefill) probes() []Probe {
-	const chunk = ", Q, K and V of a prompt token by token; " + gpuTime
-	return []Probe{
-		{Name: probeSparseAttention, setup: (*gpuRun).setupSparseAttention,
-			Means: "attention of one chunk to its first and newest keys, or to lists of blocks, half of " +
-				"which both rows of a tile share, and to gathered columns" + chunk,
-			Axes: []string{"query_tokens", "prefix_tokens", "sink_tokens", "window_tokens", "blocks",
-				"columns"}, shaped: true},
-		{Name: probeSparseIndex, setup: (*gpuRun).setupSparseIndex,
-			Means: "vertical and slash lines of one chunk, estimated by its last queries, chosen, and " +
-				"merged to lists, slash lines in runs; or blocks, chosen by pooled queries and keys" + chunk,
-			Axes:   []string{"query_tokens", "prefix_tokens", "vertical_lines", "slash_lines", "blocks"},
-			shaped: true},
-	}
-}
-
 // points are chunks of one shape, and one chunk size of the other.
 func (sparsePrefill) points(p *planner) {
 	chunks := pick(p, [][2]int64{{512, 32768}, {2048, 0}, {2048, 32768}, {8192, 0}, {8192, 32768},
@@ -147,13 +126,10 @@ func (sparsePrefill) fit(s *Samples, p *hw.Profile, from source) (models []model
 		l.price = func(p *hw.Profile, at observation) float64 {
 			return sparsePrice(p, at) + l.launch.SI()
 		}
-		l.draw = picture{xLabel: "FLOPs",
-			x: func(at observation) float64 { b, c := sparseFLOPs(at); return b + c }}
 		first := l.points[0]
 		l.group, l.fewest = sameChunk, 2
 		l.keep = func(at observation) bool { return at.Key() == first.Key() }
 		if first.Probe == probeSparseIndex {
-			l.draw = picture{x: indexTime, xLabel: "seconds of its bytes at HBM's rate"}
 			whole := func(at observation) bool { return at.At("prefix_tokens") == 0 }
 			shortest := l.points.where(whole).values("query_tokens")[0]
 			l.group, l.fewest = nil, 4

@@ -10,15 +10,6 @@ import (
 // requests, evicts and loads the misses.
 type swapIn struct{}
 
-const probeSwap = "load.swap"
-
-func (swapIn) probes() []Probe {
-	return []Probe{{Name: probeSwap, setup: (*gpuRun).setupSwap,
-		Means: "hot buffers of 2,048 selected tokens a request: lookup, eviction and gather of what " +
-			"each misses; " + gpuTime,
-		Axes: []string{"row_bytes", "requests", "slots", "misses"}}}
-}
-
 // swapRows are the bytes per row of DeepSeek's latent: FP8 with scales, and 16 bits.
 var swapRows = []int64{656, 1152}
 
@@ -72,7 +63,6 @@ func (swapIn) fit(s *Samples, p *hw.Profile, from source) []model {
 		RequestRate: from.gbps(c[3], what+"rows of one request, which one CTA loads"),
 	}
 	return []model{{name: "load.swap", fit: fit, held: held,
-		draw: picture{x: swapped, xLabel: "rows loaded"},
 		price: func(p *hw.Profile, at observation) float64 {
 			t, err := p.SwapSeconds(int(at.At("requests")), int(at.At("slots")), at.At("misses"),
 				at.At("row_bytes"))

@@ -1,68 +1,37 @@
 package calibrate
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// mover is an engine that moves blocks between HBM and a pinned pool of the host.
+// mover is an engine that moves blocks between HBM and a pinned pool of the host, by a call for
+// each block or by one kernel:
+//
+//	t = n call + B/link        t = max(floor, launch + B/rate, B/link)
+//
+// FlashD2H, whose CPU threads scatter, is in flash_d2h.go.
 type mover struct {
 	probe, engine string
-	means         string
-	setup         func(*gpuRun, Point) *setup
+	save          bool
 	pools         bool // the pool is read in place, so its size matters
-	price         func(p *hw.Profile, engine string, at observation) float64
-	// law fits the engine's figures, with a link of the given rate
-	law func(fit data, p *hw.Profile, from source)
+	call          func(*hw.Profile) *hw.Figure
+	kernel        string // gather | scatter
 }
 
-const (
-	probeLoadMemcpy = "load.memcpy"
-	probeLoadFlash  = "load.flash"
-	probeSaveMemcpy = "save.memcpy"
-	probeSaveGPU    = "save.gpu"
-)
-
-// movers are the engines whose transfers follow one law. FlashD2H, whose CPU threads scatter, is in
-// flash_d2h.go.
 var movers = []mover{
-	{probe: probeLoadMemcpy, engine: hw.LoadMemcpy, means: "one memcpy a block, from blocks " +
-		"anywhere in a pinned pool; " + wall, setup: (*gpuRun).setupLoad,
-		price: priceLoad, law: func(fit data, p *hw.Profile, from source) {
-			fitCalls(fit, loadLink(p), from, &p.Load.MemcpyCall)
-		}},
-	{probe: probeLoadFlash, engine: hw.LoadFlash, means: "FlashH2D, one gather kernel; " + wall,
-		setup: (*gpuRun).setupLoad, pools: true, price: priceLoad,
-		law: fitGatherKernel},
-	{probe: probeSaveMemcpy, engine: hw.SaveMemcpy, means: "one memcpy a block, to blocks anywhere " +
-		"in a pinned pool; " + wall, setup: (*gpuRun).setupSave,
-		price: priceSave, law: func(fit data, p *hw.Profile, from source) {
-			fitCalls(fit, saveLink(p), from, &p.Save.MemcpyCall)
-		}},
-	{probe: probeSaveGPU, engine: hw.SaveGPU, means: "one scatter kernel, to blocks anywhere in a " +
-		"pinned pool; " + wall, setup: (*gpuRun).setupSave,
-		price: priceSave, law: func(fit data, p *hw.Profile, from source) {
-			k := fitKernel(fit, saveLink(p))
-			p.Save.GPULaunch = from.us(k.launch, "one scatter kernel: submit and wait")
-			p.Save.GPUFloor = from.us(k.floor, "one scatter kernel of few blocks")
-			p.Save.GPURate = from.gbps(k.rate,
-				"one scatter kernel, blocks anywhere in a pinned pool of 1 GiB")
-		}},
+	{probe: probeLoadMemcpy, engine: hw.LoadMemcpy,
+		call: func(p *hw.Profile) *hw.Figure { return &p.Load.MemcpyCall }},
+	{probe: probeLoadFlash, engine: hw.LoadFlash, pools: true, kernel: "gather"},
+	{probe: probeSaveMemcpy, engine: hw.SaveMemcpy, save: true,
+		call: func(p *hw.Profile) *hw.Figure { return &p.Save.MemcpyCall }},
+	{probe: probeSaveGPU, engine: hw.SaveGPU, save: true, kernel: "scatter"},
 }
 
 // moving is the cost of all movers.
 type moving struct{}
-
-func (moving) probes() (all []Probe) {
-	for _, m := range movers {
-		all = append(all, Probe{Name: m.probe, Means: m.means, setup: m.setup,
-			Axes: []string{"block_bytes", "blocks", "pool_mib"}, needed: true})
-	}
-	return all
-}
 
 // points vary block size and count at the base pool, and other pools for large transfers.
 func (moving) points(p *planner) {
@@ -99,28 +68,48 @@ func (moving) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 		} else {
 			all = inPool(all, basePool)
 		}
+		link := loadLink(p)
+		if m.save {
+			link = saveLink(p)
+		}
 		fit, held := all.split(group, fewest, nil)
-		m.law(fit, p, from)
+		if m.call != nil {
+			blocks := func(at observation) float64 { return float64(at.At("blocks")) }
+			fitTerms(fit, from, each(blocks, m.call(p), 0, "a copy of its own for each block"),
+				known(func(at observation) float64 { return moved(at) / link }))
+		} else {
+			m.fitKernel(fit, link, p, from)
+		}
 		models = append(models, model{name: m.probe, fit: fit, held: held,
-			draw:  picture{x: moved, xLabel: "bytes moved", rate: moved},
-			price: func(p *hw.Profile, at observation) float64 { return m.price(p, m.engine, at) }})
+			price: func(p *hw.Profile, at observation) float64 { return transferPrice(p, m.engine, at) }})
 	}
 	return models
 }
 
-// fitGatherKernel fits the gather kernel in the base pool, and its rate in each other one.
-func fitGatherKernel(fit data, p *hw.Profile, from source) {
-	link := loadLink(p)
-	k := fitKernel(inPool(fit, basePool), link)
-	p.Load.FlashLaunch = from.us(k.launch, "one gather kernel: submit and wait")
-	p.Load.FlashFloor = from.us(k.floor, "one gather kernel of few blocks")
-	p.Load.Flash = nil
+// fitKernel fits the kernel in the base pool, and a gather kernel's rate in each other one.
+func (m *mover) fitKernel(fit data, link float64, p *hw.Profile, from source) {
+	base := inPool(fit, basePool)
+	first, start := smallestTime(base), linear(base, one, moved)
+	rates := bound{rateBound.low, link * 1.2}
+	seconds := func(c []float64, at observation) float64 {
+		return max(c[0], c[1]+moved(at)/c[2], moved(at)/link)
+	}
+	c := refine(base, []float64{first, math.Max(start[0], first/2), 1 / math.Max(start[1], 1/link/2)},
+		[]bound{floorBound, callBound, rates}, seconds)
+	what := "one " + m.kernel + " kernel"
+	floor, launch := from.us(c[0], what+" of few blocks"), from.us(c[1], what+": submit and wait")
+	if m.save {
+		p.Save.GPULaunch, p.Save.GPUFloor = launch, floor
+		p.Save.GPURate = from.gbps(c[2], what+", blocks anywhere in a pinned pool of 1 GiB")
+		return
+	}
+	p.Load.FlashLaunch, p.Load.FlashFloor, p.Load.Flash = launch, floor, nil
 	for _, pool := range fit.values("pool_mib") {
-		rate := k.rate
+		rate := c[2]
 		if pool != basePool {
-			rate = refine(inPool(fit, pool), []float64{k.rate}, []bound{{rateBound.low, link * 1.2}},
+			rate = refine(inPool(fit, pool), []float64{c[2]}, []bound{rates},
 				func(r []float64, at observation) float64 {
-					return kernelFit{k.floor, k.launch, r[0]}.seconds(at, link)
+					return seconds([]float64{c[0], c[1], r[0]}, at)
 				})[0]
 		}
 		p.Load.Flash = append(p.Load.Flash,
@@ -166,52 +155,24 @@ func (p *planner) pools() []int64 {
 
 func moved(at observation) float64 { return float64(at.At("blocks") * at.At("block_bytes")) }
 
-// fitCalls fits t = n call + B/link, for transfers with one call per block.
-func fitCalls(d data, link float64, from source, call *hw.Figure) {
-	blocks := func(at observation) float64 { return float64(at.At("blocks")) }
-	fitTerms(d, from, each(blocks, call, 0, "a copy of its own for each block"),
-		known(func(at observation) float64 { return moved(at) / link }))
-}
-
-// kernelFit is t = max(floor, launch + bytes/rate, bytes/link).
-type kernelFit struct{ floor, launch, rate float64 }
-
-func (k kernelFit) seconds(at observation, link float64) float64 {
-	bytes := moved(at)
-	return max(k.floor, k.launch+bytes/k.rate, bytes/link)
-}
-
-func fitKernel(d data, link float64) kernelFit {
-	first := slices.MinFunc(d,
-		func(a, b observation) int { return cmp.Compare(a.seconds, b.seconds) }).seconds
-	start := linear(d, one, moved)
-	p := refine(d, []float64{first, math.Max(start[0], first/2), 1 / math.Max(start[1], 1/link/2)},
-		[]bound{floorBound, callBound, {rateBound.low, link * 1.2}},
-		func(p []float64, at observation) float64 {
-			return kernelFit{p[0], p[1], p[2]}.seconds(at, link)
-		})
-	return kernelFit{p[0], p[1], p[2]}
-}
-
 func inPool(d data, pool int64) data {
 	return d.where(func(at observation) bool { return at.At("pool_mib") == pool })
 }
 
-// priceLoad and priceSave price a point as the modelled device does. Points of saves without
-// threads use the profile's number of threads.
-func priceLoad(p *hw.Profile, engine string, at observation) float64 {
-	t, err := p.LoadSeconds(engine, at.At("blocks"), at.At("block_bytes"), at.At("pool_mib")*mib)
-	must(err)
-	return t
-}
-
-func priceSave(p *hw.Profile, engine string, at observation) float64 {
-	threads := 0
-	if at.Probe == probeSaveFlash {
+// transferPrice prices a point as the modelled device does. Points of saves without threads use the
+// profile's number of threads.
+func transferPrice(p *hw.Profile, engine string, at observation) (t float64) {
+	blocks, bytes, pool, threads := at.At("blocks"), at.At("block_bytes"), at.At("pool_mib")*mib, 0
+	var err error
+	switch at.Probe {
+	case probeLoadMemcpy, probeLoadFlash:
+		t, err = p.LoadSeconds(engine, blocks, bytes, pool)
+	case probeSaveFlash:
 		threads = int(at.At("threads"))
+		fallthrough
+	default:
+		t, err = p.SaveSeconds(engine, blocks, bytes, pool, threads)
 	}
-	t, err := p.SaveSeconds(engine, at.At("blocks"), at.At("block_bytes"), at.At("pool_mib")*mib,
-		threads)
 	must(err)
 	return t
 }

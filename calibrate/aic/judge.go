@@ -68,8 +68,7 @@ func (made *Imported) WriteFits(dir string) error {
 			for j := 0; j < len(part); j += len(part)/mostDrawn + 1 {
 				at := part[j]
 				rows = append(rows, []string{made.Card.Name, f.Model, quality, name, "",
-					"Size of the work", number(at.Size), "0", number(at.Measured * 1e6),
-					number(at.Priced * 1e6), "0.1"})
+					number(at.Measured * 1e6), number(at.Priced * 1e6), "0.1"})
 			}
 		}
 	}

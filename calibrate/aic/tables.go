@@ -137,13 +137,10 @@ func readFile[T any](path string, other map[string]int) (all []row[T], err error
 	if err != nil {
 		return nil, err
 	}
-	commons, err := readAll[common](file)
-	if err != nil {
-		return nil, err
-	}
-	others, err := readAll[T](file)
-	if err != nil {
-		return nil, err
+	commons, err := parquet.Read[common](in, info.Size())
+	others, err2 := parquet.Read[T](in, info.Size())
+	if err != nil || err2 != nil || len(commons) != len(others) {
+		return nil, errDamaged
 	}
 	rows := make([]row[T], 0, len(commons))
 	for i := range commons {
@@ -193,17 +190,4 @@ func columnNames(file *parquet.File) (names []string) {
 		names = append(names, c[0])
 	}
 	return names
-}
-
-func readAll[T any](file *parquet.File) ([]T, error) {
-	r := parquet.NewGenericReader[T](file)
-	defer r.Close()
-	rows := make([]T, file.NumRows())
-	for n := 0; n < len(rows); {
-		got, err := r.Read(rows[n:])
-		if n += got; err != nil && n < len(rows) {
-			return nil, fmt.Errorf("row %d: %w", n+1, errDamaged)
-		}
-	}
-	return rows, nil
 }
