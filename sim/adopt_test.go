@@ -48,29 +48,27 @@ func (c *scenario) asks(t *testing.T) (o *outcome, moves []kv.Moves, work []sim.
 }
 
 // Of 40 tokens 16 are prefilled, in 10 + 2 x 16 ms. A layer by itself has all six blocks of its
-// prefix loaded into a buffer, chunks have them in the cache; their 24 tokens get digests anew, as
-// the 16 do. What is selected are a sink and three more, whichever way the rest is prefilled, by
+// prefix loaded into a buffer, chunks have them in the cache. What is selected are a sink and three more, whichever way the rest is prefilled, by
 // digests of 64 bytes each, two blocks.
 func TestPrefixesInDRAMByHand(t *testing.T) {
 	for _, tc := range []struct {
 		prefill, attention string
 		loads, prefix      int64 // of a layer
 		attended           int
-		scored, digested   int64
+		scored             int64
 	}{
-		{"layer", sim.PrefixDense, 0, 6, 24, 0, 40},
-		{"chunked", sim.PrefixDense, 0, 6, 24, 0, 40},
-		{"layer", sim.PrefixSelected, 4, 2, 16, 6, 16},
-		{"chunked", sim.PrefixSelected, 4, 2, 16, 6, 16},
+		{"layer", sim.PrefixDense, 0, 6, 24, 0},
+		{"chunked", sim.PrefixDense, 0, 6, 24, 0},
+		{"layer", sim.PrefixSelected, 4, 2, 16, 6},
+		{"chunked", sim.PrefixSelected, 4, 2, 16, 6},
 	} {
 		o, moves, work := hitting(tc.prefill, tc.attention).asks(t)
 		name := tc.prefill + ", " + tc.attention
 		for layer := range 2 {
 			expect(t, name, moves[layer], kv.Moves{Layer: layer, Loads: tc.loads, Prefix: tc.prefix,
 				Saves: 4})
-			expect(t, name, work[layer], sim.Work{Tokens: 16, Sparse: true, Digests: 1,
-				DigestTokens: tc.digested, Prefill: []sim.Span{{Query: 16, Prefix: tc.attended}},
-				ScoredBlocks: tc.scored})
+			expect(t, name, work[layer], sim.Work{Tokens: 16, Sparse: true,
+				Prefill: []sim.Span{{Query: 16, Prefix: tc.attended}}, ScoredBlocks: tc.scored})
 		}
 		first := o.steps[0]
 		expect(t, name, first.Loaded, 2*(tc.loads+tc.prefix))
@@ -81,12 +79,11 @@ func TestPrefixesInDRAMByHand(t *testing.T) {
 	}
 	for _, prefill := range []string{"layer", "chunked"} {
 		c := hitting(prefill, sim.PrefixDense)
-		c.spec.Selection.On, c.engine.LoadsInTurn = false, true // it has no digests
-		_, moves, work := c.asks(t)
+		c.spec.Selection.On, c.engine.LoadsInTurn = false, true
+		_, moves, _ := c.asks(t)
 		overlapped := map[string]int64{"layer": 6, "chunked": 0}[prefill] // chunks wait for their slots
 		expect(t, "prefix of full attention", moves[0].Prefix, overlapped)
 		expect(t, "loads of full attention", moves[0].Loads, 6-overlapped)
-		expect(t, "digests of full attention", work[0].DigestTokens, int64(0))
 	}
 }
 

@@ -116,20 +116,19 @@ func TestWorkByHand(t *testing.T) {
 	o := &outcome{spy: &spy{Device: d}}
 	o.server = c.server(t, o.spy)
 	o.run(t, c, o.server.Check)
-	chunk := func(query, prefix int, digested int64, sparse bool) sim.Work {
-		return sim.Work{Tokens: query, Prefill: []sim.Span{{Query: query, Prefix: prefix}}, Digests: 1,
-			DigestTokens: digested, Sparse: sparse}
+	chunk := func(query, prefix int, sparse bool) sim.Work {
+		return sim.Work{Tokens: query, Prefill: []sim.Span{{Query: query, Prefix: prefix}},
+			Sparse: sparse}
 	}
 	expect(t, "work", d.work, []sim.Work{
 		// Tokens 0 to 27 fill 6 blocks, 27 to 46 five more, the 48th the twelfth.
-		chunk(27, 0, 24, false), chunk(27, 0, 24, true),
-		chunk(19, 27, 20, false), chunk(19, 27, 20, true),
+		chunk(27, 0, false), chunk(27, 0, true),
+		chunk(19, 27, false), chunk(19, 27, true),
 		// 47 tokens are 12 blocks, the last with 3 tokens; 11 are full.
 		{Tokens: 1, Decodes: 1, DecodeTokens: 47},
 		{Tokens: 1, Decodes: 1, DecodeTokens: 4*4 + 3, ScoredBlocks: 11, Sparse: true},
-		{Tokens: 1, Decodes: 1, DecodeTokens: 48, Digests: 1, DigestTokens: 4},
-		{Tokens: 1, Decodes: 1, DecodeTokens: 4*4 + 4, ScoredBlocks: 12, Digests: 1, DigestTokens: 4,
-			Sparse: true},
+		{Tokens: 1, Decodes: 1, DecodeTokens: 48},
+		{Tokens: 1, Decodes: 1, DecodeTokens: 4*4 + 4, ScoredBlocks: 12, Sparse: true},
 	})
 	expect(t, "moves", d.moves, []kv.Moves{
 		{Layer: 0, Saves: 6}, {Layer: 1, Saves: 6}, {Layer: 0, Saves: 5}, {Layer: 1, Saves: 5},

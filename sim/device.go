@@ -91,10 +91,6 @@ type Work struct {
 	// ScoredBlocks is the number of blocks whose metadata each KV head scores, summed over requests;
 	// 0 when attention is dense.
 	ScoredBlocks int64
-	// Digests counts requests with blocks that fill up in the layer and need metadata. DigestTokens
-	// counts the tokens of these blocks. Both are 0 when no layer selects.
-	Digests      int
-	DigestTokens int64
 	Sparse       bool // decode attention runs over selected blocks
 	// Rounds are the iterations of progressive attention in order. DecodeTokens and the layer's loads
 	// are divided among them. Empty if attention is not progressive.
@@ -112,8 +108,7 @@ func (w *Work) SameBatch(o *Work) bool {
 		slices.Equal(w.Prefill, o.Prefill) && slices.Equal(w.Patterns, o.Patterns) &&
 		w.Decodes == o.Decodes && w.Drafts == o.Drafts && w.DecodeTokens == o.DecodeTokens &&
 		w.RereadTokens == o.RereadTokens && w.BoundedTokens == o.BoundedTokens &&
-		w.Sparse == o.Sparse && w.ScoredBlocks == o.ScoredBlocks &&
-		w.Digests == o.Digests && w.DigestTokens == o.DigestTokens
+		w.Sparse == o.Sparse && w.ScoredBlocks == o.ScoredBlocks
 }
 
 // Round is one iteration of progressive attention over a batch: the tokens read by heads that have

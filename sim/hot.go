@@ -201,7 +201,7 @@ func (b *buffered) move(layer int) error {
 	upTo := b.scaled(b.loaded) * int64(layer+1) / int64(b.Model.Layers)
 	st.moves.Loads, b.given = upTo-b.given, upTo
 	st.moves.Longest = min(st.moves.Loads, b.scaled(b.longest)/int64(b.Model.Layers))
-	_, all := st.closedIn(layer, b.Geometry.BlockTokens)
+	all := st.closedIn(layer, b.Geometry.BlockTokens)
 	heads := int64(b.Geometry.KVHeads)
 	st.moves.Saves = int64(all-st.closing) * heads
 	st.rec.Saved += int64(all) * heads

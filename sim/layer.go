@@ -1,9 +1,6 @@
 package sim
 
-import (
-	"github.com/sparseserve/sparseserve/sim/dsa"
-	"github.com/sparseserve/sparseserve/sim/kv"
-)
+import "github.com/sparseserve/sparseserve/sim/kv"
 
 // alike returns the number of layers, from this one on, that have the same work and move no KV. It
 // is 1 where layers may differ: with sparse decodes, patterned prefill or layer-segmented prefill.
@@ -39,10 +36,6 @@ func (s *Server) layers(layer, n int) error {
 	}
 	if len(w.Prefill) > 0 {
 		w.Patterns = s.Prefill.Layer(layer)
-	}
-	if s.Spec.Sparse() && s.Spec.Selection.Policy != dsa.IndexerName { // linears make indexer keys
-		runs, blocks := s.sel.digestsIn(st, layer)
-		w.Digests, w.DigestTokens = runs, int64(blocks)*int64(s.Geometry.BlockTokens)
 	}
 	dense := s.sel.dense(layer)
 	w.BoundedTokens = st.bounded

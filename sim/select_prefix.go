@@ -74,22 +74,3 @@ func (s *selection) scoredOfPrefixes(batch *sched.Batch, layer int) (n int64) {
 	}
 	return n
 }
-
-// digestsIn returns the number of requests with blocks that need digests in a layer, and the number
-// of these blocks per KV head: blocks that become full, and prefix blocks that a prefill loads
-// whole.
-func (s *selection) digestsIn(st *stepState, layer int) (requests, blocks int) {
-	size := s.Geometry.BlockTokens
-	requests, blocks = st.closedIn(layer, size)
-	for i := range st.batch.Prefills {
-		seg := &st.batch.Prefills[i]
-		if !seg.In(layer) || seg.Req.Hit == 0 || seg.TokenFrom > seg.Req.Hit || s.selectsPrefix(seg.Req) {
-			continue
-		}
-		blocks += s.hitBlocks(seg.Req)
-		if seg.TokenTo/size == seg.TokenFrom/size {
-			requests++
-		}
-	}
-	return requests, blocks
-}

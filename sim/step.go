@@ -51,18 +51,15 @@ func (n *reads) add(s *selection, context int) {
 	}
 }
 
-// closedIn returns the number of requests with blocks that a layer's computation fills, and the
-// number of these blocks per KV head.
-func (st *stepState) closedIn(layer, blockTokens int) (requests, blocks int) {
-	requests, blocks = st.closing, st.closing
+// closedIn returns the number of blocks per KV head that a layer's computation fills.
+func (st *stepState) closedIn(layer, blockTokens int) int {
+	blocks := st.closing
 	for i := range st.batch.Prefills {
 		if seg := &st.batch.Prefills[i]; seg.In(layer) {
-			if n := seg.TokenTo/blockTokens - seg.TokenFrom/blockTokens; n > 0 {
-				requests, blocks = requests+1, blocks+n
-			}
+			blocks += seg.TokenTo/blockTokens - seg.TokenFrom/blockTokens
 		}
 	}
-	return requests, blocks
+	return blocks
 }
 
 // startStep forms a batch and runs it on the device.

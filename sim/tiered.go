@@ -205,8 +205,7 @@ func (t *tiered) move(layer int) error {
 	st.moves.SavesInFlight = t.inFlight && st.moves.Loads > 0
 	t.loadInRounds(layer)
 	st.moves.InRounds = len(st.work.Rounds) > 0
-	_, closed := t.st.closedIn(layer, t.Geometry.BlockTokens)
-	st.moves.Saves = int64(closed) * int64(t.Geometry.KVHeads)
+	st.moves.Saves = int64(st.closedIn(layer, t.Geometry.BlockTokens)) * int64(t.Geometry.KVHeads)
 	st.rec.Saved += st.moves.Saves
 	overlapped := t.prefixLoads(layer)
 	st.moves.Prefix += overlapped

@@ -48,8 +48,6 @@ type storedWork struct {
 	// RereadTokens is 0 in old runs, which do not record it.
 	RereadTokens int64 `json:"reread_tokens,omitempty"`
 	ScoredBlocks int64 `json:"scored_blocks,omitempty"`
-	Digests      int   `json:"digests,omitempty"`
-	DigestTokens int64 `json:"digest_tokens,omitempty"`
 	Sparse       bool  `json:"sparse,omitempty"`
 	// Rounds of progressive attention are pairs of tokens and loads.
 	Rounds [][2]int64 `json:"rounds,omitempty"`
@@ -93,8 +91,7 @@ func marshalCalls(steps []live.RecordedStep) ([]byte, error) {
 		for j := range s.Works {
 			w := &s.Works[j]
 			sw := storedWork{Tokens: w.Tokens, Decodes: w.Decodes, DecodeTokens: w.DecodeTokens,
-				RereadTokens: w.RereadTokens, ScoredBlocks: w.ScoredBlocks, Digests: w.Digests,
-				DigestTokens: w.DigestTokens, Sparse: w.Sparse}
+				RereadTokens: w.RereadTokens, ScoredBlocks: w.ScoredBlocks, Sparse: w.Sparse}
 			for _, span := range w.Prefill {
 				sw.Prefill = append(sw.Prefill, [2]int{span.Query, span.Prefix})
 			}
@@ -149,8 +146,7 @@ func unmarshalCalls(text []byte) ([]live.RecordedStep, error) {
 		}
 		for _, sw := range line.Works {
 			w := sim.Work{Tokens: sw.Tokens, Decodes: sw.Decodes, DecodeTokens: sw.DecodeTokens,
-				RereadTokens: sw.RereadTokens, ScoredBlocks: sw.ScoredBlocks, Digests: sw.Digests,
-				DigestTokens: sw.DigestTokens, Sparse: sw.Sparse}
+				RereadTokens: sw.RereadTokens, ScoredBlocks: sw.ScoredBlocks, Sparse: sw.Sparse}
 			for _, span := range sw.Prefill {
 				w.Prefill = append(w.Prefill, sim.Span{Query: span[0], Prefix: span[1]})
 			}
