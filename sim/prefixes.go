@@ -149,7 +149,9 @@ func (s *Server) newMemory(blocks int64) (allocator, error) {
 			return nil, fmt.Errorf("sim: a prefix cache with windows is vLLM's, in HBM, and some layers " +
 				"keep whole contexts")
 		}
-		c.memory = memory.NewWindowPool(blocks, size, spec.Watermark, s.windowLayers())
+		pool := memory.NewWindowPool(blocks, size, spec.Watermark, s.windowLayers())
+		pool.Drafts = spec.Speculation.Tokens > 0
+		c.memory = pool
 		return c.memory, nil
 	}
 	if spec.PrefixCache.Mode == PrefixTree {

@@ -37,7 +37,7 @@ type Table struct {
 	loaded Load     // tokens loaded since the table was last empty
 
 	branch branch // position in a Radix tree
-	parts  parts  // further blocks in a WindowPool
+	parts  parts  // further blocks, where layers have windows
 
 	readers reading
 }

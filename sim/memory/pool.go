@@ -27,6 +27,8 @@ type Pool struct {
 	refs        []int32
 	keys        []uint64 // by block; 0: no content
 	queue       ring     // free blocks; its last place holds the ends
+	layers      WindowLayers
+	texts       []uint64 // scratch of Match
 	index       prefix.Index
 	version     uint64 // version of keys
 	below[int32]
@@ -54,7 +56,7 @@ func NewPool(total int64, blockTokens int, watermark float64, lower *Lower) *Poo
 		blockTokens: blockTokens, watermark: int(watermark * float64(total)), free: n,
 		refs: make([]int32, n), keys: make([]uint64, n),
 		queue: ring{make([]int32, n+1), make([]int32, n+1)}, index: prefix.NewIndex(n), version: 1,
-		below: newBelow[int32](lower, total),
+		below: newBelow[int32](lower, total), layers: WindowLayers{Full: 1},
 	}
 	for i := range n + 1 {
 		p.queue.next[i], p.queue.prev[i] = int32((i+1)%(n+1)), int32((i+n)%(n+1))
@@ -65,14 +67,21 @@ func NewPool(total int64, blockTokens int, watermark float64, lower *Lower) *Poo
 func (p *Pool) blocks(tokens int) int { return (tokens + p.blockTokens - 1) / p.blockTokens }
 
 // Fits reports whether a request of the given tokens could ever be admitted.
-func (p *Pool) Fits(tokens int) bool { return len(p.refs)-p.blocks(tokens) >= p.watermark }
+func (p *Pool) Fits(tokens int) bool {
+	return len(p.refs)-p.need(p.blocks(tokens), 0) >= p.watermark
+}
 
 // Used returns the number of blocks that requests hold. Total returns the capacity in blocks.
 func (p *Pool) Used() int64  { return int64(len(p.refs) - p.free) }
 func (p *Pool) Total() int64 { return int64(len(p.refs)) }
 
-// Tokens returns the number of tokens that n blocks hold.
-func (p *Pool) Tokens(n int64) int64 { return n * int64(p.blockTokens) }
+// Tokens returns the number of tokens of one request that n blocks hold.
+func (p *Pool) Tokens(n int64) int64 {
+	l := &p.layers
+	w := &Budget{blockTokens: p.blockTokens, windows: Windows{Layers: int64(l.Windowed),
+		Full: int64(l.Full), Blocks: int64(p.blocks(l.Tokens) + 1)}}
+	return w.Tokens(n)
+}
 
 // Match returns the number of leading tokens of a new prefill whose KV is in the pool, or will be
 // when the planned step has run, including tokens that its first step loads.
@@ -82,24 +91,21 @@ func (p *Pool) Match(g *Grant, target int) int {
 		return t.full * p.blockTokens
 	}
 	if t.at != p.version {
-		t.match, t.at = t.match[:0], p.version
+		t.match, t.at, p.texts = t.match[:0], p.version, p.texts[:0]
 		chain := prefix.NewChain(t.pieces)
 		for n := p.blockTokens; n < target; n += p.blockTokens {
 			key, ok := chain.Key(n)
-			if !ok {
+			if !ok || !p.find(&t.match, key, 0, p.layers.Full) {
 				break
 			}
-			b := p.index.Find(p.keys, key)
-			if b < 0 {
-				break
-			}
-			t.match = append(t.match, b)
+			p.texts = append(p.texts, key)
 		}
-		if n := len(t.match); p.Drafts && n > 0 {
-			t.match = t.match[:n-1]
+		if n := len(p.texts); p.Drafts && n > 0 {
+			p.texts = p.texts[:n-1]
 		}
+		t.parts.hit = p.endInWindow(t)
 	}
-	return p.lower.match(t, len(t.match), p.blockTokens, target)
+	return p.lower.match(t, t.parts.hit, p.blockTokens, target)
 }
 
 // Fetch reports whether the match must be loaded before the prefill begins, and allocates blocks
@@ -109,7 +115,7 @@ func (p *Pool) Fetch(g *Grant) (loads, ok bool) {
 	if p.lower == nil || !p.lower.Async || len(t.blocks) > 0 || t.load.Tokens == 0 {
 		return false, true
 	}
-	return true, p.grant(t, len(t.match)*p.blockTokens+t.load.Tokens, 0, 0)
+	return true, p.grant(t, t.parts.hit*p.blockTokens+t.load.Tokens, 0, 0)
 }
 
 // Landed makes the blocks that a request has loaded visible to other requests.
@@ -144,11 +150,11 @@ func (p *Pool) Left(g *Grant, tokens int) (left, watermark int64) {
 
 // remain is Left of a table.
 func (p *Pool) remain(t *Table, tokens int) int {
-	held := len(t.blocks)
+	held, from := len(t.blocks)+len(t.parts.full)+len(t.parts.windowed), t.parts.from
 	if held == 0 {
-		held = len(t.match) - p.idle(t.match)
+		held, from = len(t.match)-p.idle(t.match), p.windowFrom(t.parts.hit)
 	}
-	return p.free - (p.blocks(tokens) - held)
+	return p.free - (p.need(p.blocks(tokens), from) - held)
 }
 
 // idle counts the matched blocks that no request holds.
@@ -162,7 +168,10 @@ func (p *Pool) idle(match []int32) (n int) {
 }
 
 func (p *Pool) grant(t *Table, tokens, now, keep int) bool {
-	begins, blocks := len(t.blocks) == 0, p.blocks(tokens)
+	begins, blocks, h := len(t.blocks) == 0, p.blocks(tokens), &t.parts
+	if !begins {
+		p.slide(t)
+	}
 	if (begins || blocks > len(t.blocks)) && p.remain(t, tokens) < keep {
 		return false
 	}
@@ -171,10 +180,17 @@ func (p *Pool) grant(t *Table, tokens, now, keep int) bool {
 	}
 	for len(t.blocks) < blocks {
 		t.blocks = append(t.blocks, p.take())
+		for range p.layers.Full - 1 {
+			h.full = append(h.full, p.take())
+		}
+		for range p.layers.Windowed {
+			h.windowed = append(h.windowed, p.take())
+		}
 	}
 	for !p.Late && t.full < now/p.blockTokens {
 		p.enter(t)
 	}
+	h.computed = now
 	return true
 }
 
@@ -206,19 +222,24 @@ func (p *Pool) begin(t *Table) {
 		}
 		t.load, t.loaded = Load{}, t.load
 	}
-	t.blocks, t.full = append(t.blocks, t.match...), len(t.match)
-	t.match = t.match[:0]
-	t.at = 0
+	h, full := &t.parts, p.layers.Full
+	for i := 0; i < h.hit*full; i += full {
+		t.blocks, h.full = append(t.blocks, t.match[i]), append(h.full, t.match[i+1:i+full]...)
+	}
+	h.windowed, h.from = append(h.windowed, t.match[h.hit*full:]...), p.windowFrom(h.hit)
+	t.full, h.computed, h.hit = h.hit, h.hit*p.blockTokens, 0
+	t.match, t.at = t.match[:0], 0
 	t.chain = prefix.NewChain(t.pieces)
 }
 
-// enter adds the next block of a table to the index if its text is known.
+// enter adds the blocks of the next BlockTokens tokens of a table to the index if their text is
+// known.
 func (p *Pool) enter(t *Table) {
 	b := t.blocks[t.full]
 	t.full++
 	if key, ok := t.chain.Key(t.full * p.blockTokens); ok {
-		p.keys[b] = key
-		p.index.Insert(p.keys, b)
+		p.put(b, key)
+		p.enterParts(t, key)
 		p.version++
 		if l := p.lower; l != nil {
 			p.hits[b] = 0
@@ -292,6 +313,13 @@ func (p *Pool) Release(g *Grant, ended bool) {
 			p.giveUp(t.blocks[i])
 		}
 	}
+	h := &t.parts
+	for _, blocks := range [][]int32{h.full, h.windowed} {
+		for _, b := range slices.Backward(blocks) {
+			p.giveUp(b)
+		}
+	}
+	*h = parts{full: h.full[:0], windowed: h.windowed[:0]}
 	t.blocks, t.full, t.written, t.saving, t.loaded = t.blocks[:0], 0, 0, 0, Load{}
 }
 

@@ -66,8 +66,7 @@ func (p *Pool) Saved(step int64) {
 			continue
 		}
 		if s.key != 0 {
-			p.keys[s.block] = s.key
-			p.index.Insert(p.keys, s.block)
+			p.put(s.block, s.key)
 			p.version++
 		}
 		p.giveUp(s.block)
