@@ -34,7 +34,7 @@ func (s *Server) nextBatch() {
 
 func (s *Server) formBatch() {
 	now := s.Events.Now()
-	s.prefixes.plan(now)
+	s.memory.Plan(now)
 	s.step.batch = s.sched.Next()
 	s.prefixes.saveEntered(now)
 	for _, r := range s.step.batch.Preempted {

@@ -67,7 +67,7 @@ type Holdings struct{ Requests, Granted, Reserved, Held, Saves int64 }
 // Left returns what should be zero when all requests have gone: requests in
 // the queues, granted blocks, bytes reserved or held in HBM, saves in flight.
 func (s *Server) Left() Holdings {
-	s.prefixes.plan(math.MaxInt64 - 1) // all saves have ended
+	s.memory.Plan(math.MaxInt64 - 1) // all saves have ended
 	h := Holdings{
 		Requests: int64(len(s.requests) + s.sched.Waiting() + s.sched.Running()),
 		Granted:  s.memory.Used(),

@@ -6,7 +6,6 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/memory"
-	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
 // Values of Spec.HotRelease; an empty one is ReleasePrefilled.
@@ -54,11 +53,9 @@ func (s *Spec) NoHot() string {
 // texts. A prompt loads all that it hits, because its tokens select from all of it.
 type buffered struct {
 	resident
-	hot      *memory.Hot
-	requests map[*sched.Request]*request
-	schedule func(at des.Time, kind EventKind, n int64)
-	tiers    PrefixDevice // saves metadata of cached blocks; nil without a prefix cache
-	slots    int          // candidates per buffer, without sinks and window
+	hot   *memory.Hot
+	tiers PrefixDevice // saves metadata of cached blocks; nil without a prefix cache
+	slots int          // candidates per buffer, without sinks and window
 	swaps
 }
 
@@ -71,7 +68,7 @@ type swaps struct {
 	swapped    int   // decodes of the step whose selections are looked up in buffers
 }
 
-func newBuffered(s *Server, m resident) (*buffered, error) {
+func newBuffered(m resident) (*buffered, error) {
 	spec, geo := &m.Spec, &m.Geometry
 	if why := spec.NoHot(); why != "" {
 		return nil, fmt.Errorf("sim: a hot buffer %s", why)
@@ -80,8 +77,7 @@ func newBuffered(s *Server, m resident) (*buffered, error) {
 		return nil, fmt.Errorf("sim: hot buffers are simulated by counts: no device that computes but " +
 			"swaps by itself, no recording, no accuracy proxy")
 	}
-	b := &buffered{resident: m, requests: s.requests, schedule: s.schedule,
-		slots: spec.HotBlocks() - m.sel.kept()}
+	b := &buffered{resident: m, slots: spec.HotBlocks() - m.sel.kept()}
 	if m.pool != nil {
 		if b.tiers, _ = m.Device.(PrefixDevice); b.tiers == nil || m.Addressed {
 			return nil, fmt.Errorf("sim: hot buffers with a prefix cache need a modelled device: %T",
@@ -91,8 +87,8 @@ func newBuffered(s *Server, m resident) (*buffered, error) {
 	groups := int64(geo.Groups())
 	b.hot = memory.NewHot(memory.HotConfig{HBM: m.HBMBytes, BlockTokens: geo.BlockTokens,
 		Block: geo.BlockBytes * groups, Meta: geo.MetaBytes * groups, Slots: int64(spec.HotBlocks()),
-		Keep: spec.Offload.HotRelease == ReleaseShort}, m.allocator.(memory.Host))
-	b.allocator = b.hot
+		Keep: spec.Offload.HotRelease == ReleaseShort}, m.Memory.(memory.Host))
+	b.Memory = b.hot
 	return b, nil
 }
 
@@ -257,20 +253,4 @@ func (b *buffered) saved(step int64) error {
 		b.pool.Saved(step)
 	}
 	return nil
-}
-
-func (b *buffered) check() error {
-	if err := b.hot.Check(b.grants); err != nil {
-		return fmt.Errorf("law 2: %w", err)
-	}
-	return b.resident.check()
-}
-
-// grants yields the grants of all requests.
-func (b *buffered) grants(yield func(*memory.Grant) bool) {
-	for r := range b.requests {
-		if !yield(&r.Grant) {
-			return
-		}
-	}
 }

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"iter"
 
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/memory"
@@ -10,70 +9,13 @@ import (
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
-// prefixes reuses the KV of earlier prompts: declared, as the trace says, or cached by the server.
-type prefixes interface {
-	// arrive sets what an arriving request can reuse.
-	arrive(*request)
-	// begin counts the hit of a prefill that begins, for the first time or after a preemption, and
-	// adds what it loads to its step.
-	begin(r *request, first bool, l *PrefixLoad)
-	// plan precedes the forming of a batch at a time.
-	plan(now des.Time)
-	// fetch makes the device load the prefix of a request that waits for it. landed ends the load.
-	fetch(now des.Time, r *request)
-	landed(id int) *request
-	// save makes the device write pending chunks to the tiers below HBM, starting at the given time.
-	// It returns true if any chunk leaves HBM. saveEntered does so for pages that entered a tree: an
-	// earlier step computed their KV. await schedules an event for an idle server when blocks that
-	// are being saved become free.
-	save(at des.Time) (any bool)
-	saveEntered(now des.Time)
-	await(now des.Time)
-	// read adds a decode to the readers of the step that is prepared. reread returns the tokens that
-	// more than one of them reads.
-	read(*request)
-	reread() (tokens int64)
-	// use returns and resets what was used since the last call, with the loads of the ending step.
-	use(*PrefixLoad) metrics.PrefixUse
-	check() error
-}
-
-// declared is the reuse without a prefix cache: hits are those that the trace declares.
-type declared struct{ *Config }
-
-func (p declared) plan(des.Time)                         {}
-func (p declared) fetch(des.Time, *request)              {}
-func (p declared) landed(int) *request                   { return nil }
-func (p declared) save(des.Time) bool                    { return false }
-func (p declared) saveEntered(des.Time)                  {}
-func (p declared) await(des.Time)                        {}
-func (p declared) read(*request)                         {}
-func (p declared) reread() int64                         { return 0 }
-func (p declared) use(*PrefixLoad) (u metrics.PrefixUse) { return u }
-func (p declared) check() error                          { return nil }
-
-func (p declared) arrive(r *request) {
-	a := &r.arrival
-	r.Grant.Cached = p.prefixHit(a.Cached, r.Prompt)
-	r.StartAfter(r.Grant.Cached)
-	if p.Addressed && a.Content != nil {
-		r.table.Reset(a.Content, a.Prompt, r.Prompt, r.Output, uint64(r.ID))
-	}
-}
-
-func (p declared) begin(r *request, first bool, _ *PrefixLoad) {
-	if first {
-		r.record.Hit = r.Hit
-	}
-}
-
-// cached is a prefix cache, with or without tiers below HBM. With it the hit of a request is known
+// prefixes reuses the KV of earlier prompts: what the trace declares or, with a prefix cache, what
+// memory has, with or without tiers below HBM. With a prefix cache the hit of a request is known
 // when the request is scheduled.
-type cached struct {
+type prefixes struct {
 	*Config
-	memory   sharing
+	memory   memory.Memory
 	tiers    PrefixDevice // moves what is below HBM; nil without tiers
-	requests map[*sched.Request]*request
 	schedule func(at des.Time, kind EventKind, n int64)
 
 	looksAt des.Time          // time of the scheduled event for the end of a save
@@ -82,23 +24,9 @@ type cached struct {
 	lost    metrics.PrefixUse // evictions up to the last step's record
 }
 
-// sharing is a memory that shares common prompt prefixes and may have tiers below it.
-type sharing interface {
-	allocator
-	Check(tables iter.Seq[*memory.Table]) error
-	Lost() (hbm, dram, ssd int64) // evicted blocks, and evicted chunks below
-	Read(*memory.Table)           // adds a reader in the step that is prepared
-	Reread() (blocks int64)       // repeated reads of the step; called after all Read calls
-	Plan(now des.Time)
-	Writes() (dram, ssd int)
-	Written(dram, ssd des.Time)
-	Kept() (at des.Time, ok bool)
-}
-
 // newMemory returns KV memory of the given number of blocks.
-func (s *Server) newMemory(blocks int64) (allocator, error) {
+func (s *Server) newMemory(blocks int64) (memory.Memory, error) {
 	spec := &s.Spec
-	s.prefixes = declared{&s.Config}
 	if s.Model.WindowLayers > 0 && (spec.Offload.On || spec.Sparse()) {
 		return nil, fmt.Errorf("sim: a model with windows has no offloading or selection")
 	}
@@ -114,16 +42,13 @@ func (s *Server) newMemory(blocks int64) (allocator, error) {
 	if why := spec.NoPrefixCache(); why != "" {
 		return nil, fmt.Errorf("sim: a prefix cache %s", why)
 	}
-	c := &cached{Config: &s.Config, requests: s.requests, schedule: s.schedule,
-		landing: map[int]*request{}}
-	s.prefixes = c
 	var lower *memory.Lower
 	if spec.PrefixTiers() {
 		var ok bool
 		if why := spec.NoPrefixTiers(); why != "" {
 			return nil, fmt.Errorf("sim: a prefix cache below HBM %s", why)
 		}
-		if c.tiers, ok = s.Device.(PrefixDevice); !ok {
+		if s.prefixes.tiers, ok = s.Device.(PrefixDevice); !ok {
 			return nil, fmt.Errorf("sim: a prefix cache below HBM needs a device that loads from it: %T",
 				s.Device)
 		}
@@ -149,20 +74,17 @@ func (s *Server) newMemory(blocks int64) (allocator, error) {
 			return nil, fmt.Errorf("sim: a prefix cache with windows is vLLM's, in HBM, and some layers " +
 				"keep whole contexts")
 		}
-		pool := memory.NewWindowPool(blocks, size, spec.Watermark, s.windowLayers())
-		pool.Drafts = spec.Speculation.Tokens > 0
-		c.memory = pool
-		return c.memory, nil
 	}
 	if spec.PrefixCache.Mode == PrefixTree {
-		c.memory = memory.NewRadix(blocks, size, spec.Watermark, lower)
-	} else {
-		pool := memory.NewPool(blocks, size, spec.Watermark, lower)
-		pool.Late = spec.Offload.On // a block can be shared once it is saved
-		pool.Drafts = spec.Speculation.Tokens > 0
-		c.memory = pool
+		return memory.NewRadix(blocks, size, spec.Watermark, lower), nil
 	}
-	return c.memory, nil
+	pool := memory.NewPool(blocks, size, spec.Watermark, lower)
+	if s.Model.WindowLayers > 0 {
+		pool.Layers = s.windowLayers()
+	}
+	pool.Late = spec.Offload.On // a block can be shared once it is saved
+	pool.Drafts = spec.Speculation.Tokens > 0
+	return pool, nil
 }
 
 // windowLayers describes the layers of a model with windows and a prefix cache.
@@ -215,113 +137,117 @@ func (c *Config) prefixHit(cached, prompt int) int {
 	return min(cached, prompt-1) / block * block
 }
 
-func (c *cached) arrive(r *request) {
-	a := &r.arrival
-	r.table.Reset(a.Content, a.Prompt, r.Prompt, r.Output, uint64(r.ID))
-	if c.Spec.PrefixTiers() {
-		r.table.Stored(c.prefixHit(a.Cached, r.Prompt))
+// arrive sets what an arriving request can reuse.
+func (p *prefixes) arrive(r *request) {
+	a, caches := &r.arrival, p.Spec.CachesPrefixes()
+	if caches || p.Addressed && a.Content != nil {
+		r.table.Reset(a.Content, a.Prompt, r.Prompt, r.Output, uint64(r.ID))
+	}
+	if !caches {
+		r.Grant.Cached = p.prefixHit(a.Cached, r.Prompt)
+		r.StartAfter(r.Grant.Cached)
+		return
+	}
+	if p.Spec.PrefixTiers() {
+		r.table.Stored(p.prefixHit(a.Cached, r.Prompt))
 	}
 	r.Grant.Table = &r.table
 }
 
-func (c *cached) check() error {
-	tables := func(yield func(*memory.Table) bool) {
-		for _, r := range c.requests {
-			if !yield(&r.table) {
-				return
-			}
-		}
-	}
-	if err := c.memory.Check(tables); err != nil {
-		return fmt.Errorf("law 1: %w", err)
-	}
-	return nil
-}
-
-func (c *cached) begin(r *request, first bool, l *PrefixLoad) {
-	load, u := r.table.Loaded(), &c.used
+// begin counts the hit of a prefill that begins, for the first time or after a preemption, and adds
+// what it loads to its step.
+func (p *prefixes) begin(r *request, first bool, l *PrefixLoad) {
+	load, u := r.table.Loaded(), &p.used
 	if first {
-		rec := &r.record
-		rec.Hit = r.Hit
-		if rec.HitDRAM, rec.HitSSD = load.Tokens-load.SSD, load.SSD; c.Spec.Offload.On {
+		r.record.Hit = r.Hit
+	}
+	switch rec := &r.record; {
+	case !p.Spec.CachesPrefixes():
+		return
+	case first:
+		if rec.HitDRAM, rec.HitSSD = load.Tokens-load.SSD, load.SSD; p.Spec.Offload.On {
 			rec.HitDRAM = r.Hit
 		}
 		u.Asked += int64(r.Target)
 		u.Hit += int64(r.Hit)
 		u.HitDRAM += int64(rec.HitDRAM)
 		u.HitSSD += int64(rec.HitSSD)
-	} else {
+	default:
 		u.Again += int64(r.Target)
 		u.HitAgain += int64(r.Hit)
 	}
-	if load.Tokens > 0 && c.Spec.PrefixCache.Overlap != OverlapRequest {
-		token := c.Geometry.TokenBytes()
-		l.Bytes += int64(load.Tokens) * token
-		l.SSD += int64(load.SSD) * token
-		l.ByLayer = c.Spec.PrefixCache.Overlap == OverlapLayers
+	if load.Tokens > 0 && p.Spec.PrefixCache.Overlap != OverlapRequest {
+		more := p.load(load)
+		l.Bytes += more.Bytes
+		l.SSD += more.SSD
+		l.ByLayer = p.Spec.PrefixCache.Overlap == OverlapLayers
 	}
 }
 
-func (c *cached) plan(now des.Time) { c.memory.Plan(now) }
-func (c *cached) read(r *request)   { c.memory.Read(&r.table) }
-
-func (c *cached) reread() (tokens int64) {
-	return c.memory.Reread() * int64(c.Geometry.BlockTokens)
+// load returns the bytes of a load.
+func (p *prefixes) load(l memory.Load) PrefixLoad {
+	token := p.Geometry.TokenBytes()
+	return PrefixLoad{Bytes: int64(l.Tokens) * token, SSD: int64(l.SSD) * token}
 }
 
-func (c *cached) fetch(now des.Time, r *request) {
-	load, token := r.table.Loaded(), c.Geometry.TokenBytes()
-	l := PrefixLoad{Bytes: int64(load.Tokens) * token, SSD: int64(load.SSD) * token}
-	c.used.Loaded += l.Bytes
-	c.used.LoadedSSD += l.SSD
-	c.landing[r.ID] = r
-	c.schedule(max(now, c.tiers.FetchPrefix(now, l)), landed, int64(r.ID))
+// fetch makes the device load the prefix of a request that waits for it. landed ends the load.
+func (p *prefixes) fetch(now des.Time, r *request) {
+	l := p.load(r.table.Loaded())
+	p.used.Loaded += l.Bytes
+	p.used.LoadedSSD += l.SSD
+	p.landing[r.ID] = r
+	p.schedule(max(now, p.tiers.FetchPrefix(now, l)), landed, int64(r.ID))
 }
 
-func (c *cached) landed(id int) *request {
-	r := c.landing[id]
-	delete(c.landing, id)
+func (p *prefixes) landed(id int) *request {
+	r := p.landing[id]
+	delete(p.landing, id)
 	return r
 }
 
-func (c *cached) save(at des.Time) (any bool) {
-	dram, ssd := c.memory.Writes()
+// save makes the device write pending chunks to the tiers below HBM, starting at the given time. It
+// returns true if any chunk leaves HBM.
+func (p *prefixes) save(at des.Time) (any bool) {
+	dram, ssd := p.memory.Writes()
 	if dram+ssd == 0 {
 		return false
 	}
-	bytes, onSSD := int64(dram)*c.chunkBytes(), int64(ssd)*c.chunkBytes()
-	c.used.Saved += bytes
-	c.used.SavedSSD += onSSD
-	c.memory.Written(c.tiers.SavePrefix(at, bytes, onSSD))
+	bytes, onSSD := int64(dram)*p.chunkBytes(), int64(ssd)*p.chunkBytes()
+	p.used.Saved += bytes
+	p.used.SavedSSD += onSSD
+	p.memory.Written(p.tiers.SavePrefix(at, bytes, onSSD))
 	return dram > 0
 }
 
-func (c *cached) saveEntered(now des.Time) {
-	if c.Spec.PrefixCache.Mode == PrefixTree && c.Spec.PrefixCache.Write != WriteBack {
-		c.save(now)
+// saveEntered does so for pages that entered a tree: an earlier step computed their KV.
+func (p *prefixes) saveEntered(now des.Time) {
+	if p.Spec.PrefixCache.Mode == PrefixTree && p.Spec.PrefixCache.Write != WriteBack {
+		p.save(now)
 	}
 }
 
-func (c *cached) await(now des.Time) {
-	if at, ok := c.memory.Kept(); ok && at > now && at != c.looksAt {
-		c.looksAt = at
-		c.schedule(at, saveDone, -1) // not tied to a step's saves
+// await schedules an event for an idle server when blocks that are being saved become free.
+func (p *prefixes) await(now des.Time) {
+	if at, ok := p.memory.Kept(); ok && at > now && at != p.looksAt {
+		p.looksAt = at
+		p.schedule(at, saveDone, -1) // not tied to a step's saves
 	}
 }
 
-func (c *cached) use(l *PrefixLoad) metrics.PrefixUse {
-	u := c.used
+// use returns and resets what was used since the last call, with the loads of the ending step.
+func (p *prefixes) use(l *PrefixLoad) metrics.PrefixUse {
+	u := p.used
 	u.Loaded += l.Bytes
 	u.LoadedSSD += l.SSD
 	*l = PrefixLoad{}
-	hbm, dram, ssd := c.memory.Lost()
-	if c.Spec.Offload.On { // the pool's blocks are in DRAM
+	hbm, dram, ssd := p.memory.Lost()
+	if p.Spec.Offload.On { // the pool's blocks are in DRAM
 		hbm, dram = 0, hbm
 	}
-	u.Evicted += hbm - c.lost.Evicted
-	u.EvictedDRAM += dram - c.lost.EvictedDRAM
-	u.EvictedSSD += ssd - c.lost.EvictedSSD
-	c.lost = metrics.PrefixUse{Evicted: hbm, EvictedDRAM: dram, EvictedSSD: ssd}
-	c.used = metrics.PrefixUse{}
+	u.Evicted += hbm - p.lost.Evicted
+	u.EvictedDRAM += dram - p.lost.EvictedDRAM
+	u.EvictedSSD += ssd - p.lost.EvictedSSD
+	p.lost = metrics.PrefixUse{Evicted: hbm, EvictedDRAM: dram, EvictedSSD: ssd}
+	p.used = metrics.PrefixUse{}
 	return u
 }

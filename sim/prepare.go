@@ -29,7 +29,7 @@ func (s *Server) prepareStep(now des.Time) error {
 			return err
 		}
 	}
-	st.reread = s.prefixes.reread()
+	st.reread = s.memory.Reread() * int64(s.Geometry.BlockTokens)
 	return s.memory.begin()
 }
 
@@ -60,7 +60,7 @@ func (s *Server) prepareDecode(r *request) error {
 	r.moved, r.gives = max(1, r.gives), s.accepted(r)
 	st.emits += r.gives
 	st.add(s.sel, r.Context()+s.Spec.Speculation.Tokens)
-	s.prefixes.read(r)
+	s.memory.Read(&r.table)
 	if s.sel.named {
 		if err := s.sel.advance(r); err != nil {
 			return err

@@ -12,7 +12,7 @@ import (
 // residency decides where the KV of requests is and what moves. A server has one: resident, with
 // all KV in HBM; tiered, where HBM is a cache over DRAM; or buffered, with a buffer a request.
 type residency interface {
-	allocator
+	memory.Memory
 	// refuse returns why a request that runs alone does not fit, or "". The first hit tokens of its
 	// prompt are cached.
 	refuse(prompt, output, hit int) string
@@ -48,19 +48,11 @@ type residency interface {
 	checkBatch() error
 }
 
-// allocator grants KV memory to requests: in HBM, or in DRAM with offloading.
-type allocator interface {
-	sched.Memory
-	Fits(tokens int) bool
-	Used() int64 // blocks
-	Total() int64
-	Tokens(blocks int64) int64
-}
-
 // newResidency sets up the server's memory. It returns the limit of a batch, nil for none.
 func (s *Server) newResidency() (sched.Limit, error) {
 	spec := &s.Spec
-	m := resident{Config: &s.Config, st: &s.step, sel: s.sel, block: s.memoryBlock()}
+	m := resident{Config: &s.Config, st: &s.step, sel: s.sel, block: s.memoryBlock(),
+		requests: s.requests, schedule: s.schedule}
 	capacity := s.HBMBytes
 	if spec.Offload.On {
 		capacity = int64(spec.DRAMGiB * (1 << 30))
@@ -68,17 +60,19 @@ func (s *Server) newResidency() (sched.Limit, error) {
 			capacity = min(capacity, int64(ratio*float64(s.HBMBytes)))
 		}
 	}
+	s.prefixes = &prefixes{Config: &s.Config, schedule: s.schedule, landing: map[int]*request{}}
 	var err error
-	if m.allocator, err = s.newMemory(capacity / m.block); err != nil {
+	if m.Memory, err = s.newMemory(capacity / m.block); err != nil {
 		return nil, err
 	}
-	m.pool, _ = m.allocator.(*memory.Pool)
+	s.prefixes.memory = m.Memory
+	m.pool, _ = m.Memory.(*memory.Pool)
 	switch {
 	case spec.Hot():
-		s.memory, err = newBuffered(s, m)
+		s.memory, err = newBuffered(m)
 	case spec.Offload.On:
 		var t *tiered
-		if t, err = newTiered(s, m); err != nil {
+		if t, err = newTiered(m); err != nil {
 			return nil, err
 		}
 		t.path = newPath(s, t.cache)
@@ -112,11 +106,13 @@ func (c *Config) layerOfBlocks() int64 {
 // resident is memory with all KV in HBM: nothing moves.
 type resident struct {
 	*Config
-	allocator
-	st    *stepState
-	sel   *selection
-	pool  *memory.Pool // memory as a pool of shared blocks; nil otherwise
-	block int64        // bytes of one block of memory
+	memory.Memory
+	st       *stepState
+	sel      *selection
+	pool     *memory.Pool // memory as a pool of shared blocks; nil otherwise
+	block    int64        // bytes of one block of memory
+	requests map[*sched.Request]*request
+	schedule func(at des.Time, kind EventKind, n int64)
 }
 
 func (m *resident) refuse(int, int, int) string { return "" }
@@ -139,8 +135,17 @@ func (m *resident) decodeBytes(context int) int64 {
 }
 
 func (m *resident) check() error {
-	if used, total := m.Used(), m.Total(); used < 0 || used > total {
-		return fmt.Errorf("law 1: %d blocks used of %d", used, total)
+	if err := m.Check(m.grants); err != nil {
+		return fmt.Errorf("laws 1 and 2: %w", err)
 	}
 	return nil
+}
+
+// grants yields the grants of all requests.
+func (m *resident) grants(yield func(*memory.Grant) bool) {
+	for r := range m.requests {
+		if !yield(&r.Grant) {
+			return
+		}
+	}
 }

@@ -13,7 +13,7 @@ type Server struct {
 	place    Place
 	sched    *sched.Scheduler
 	memory   residency
-	prefixes prefixes
+	prefixes *prefixes
 	future   *memory.Future // upcoming requests for Belady; nil otherwise
 	sel      *selection
 	path     path

@@ -12,11 +12,8 @@ import (
 
 // tiered is SparseServe's memory: DRAM holds the KV of all requests, and HBM caches blocks of it.
 type tiered struct {
-	sizes    // all KV is in DRAM
-	path     path
-	requests map[*sched.Request]*request
-	schedule func(at des.Time, kind EventKind, n int64)
-
+	sizes      // all KV is in DRAM
+	path       path
 	saves      []saveJob  // in flight, oldest first
 	savedSteps int64      // steps whose saves are done or have a scheduled event
 	pinned     []*request // requests whose chunked prefill holds HBM
@@ -36,7 +33,7 @@ type layerMoves struct {
 	inFlight      bool  // a decode's prefill still has saves in flight
 }
 
-func newTiered(s *Server, m resident) (*tiered, error) {
+func newTiered(m resident) (*tiered, error) {
 	spec := &m.Spec
 	cache, err := kv.NewCache(kv.Config{
 		Geometry: m.Geometry, Sample: m.sel.sample, HBMBytes: m.HBMBytes,
@@ -46,7 +43,7 @@ func newTiered(s *Server, m resident) (*tiered, error) {
 		Addressed: m.Addressed, Tables: m.Addressed && spec.GPULookup(),
 	})
 	z := sizes{m, cache, sched.AllocatesByChunk(spec.Scheduler)}
-	return &tiered{sizes: z, requests: s.requests, schedule: s.schedule}, err
+	return &tiered{sizes: z}, err
 }
 
 func (t *tiered) uniform() bool { return false }

@@ -2,12 +2,14 @@ package memory
 
 import (
 	"fmt"
+	"iter"
 	"math"
 )
 
 // Budget counts whole-model blocks of a fixed number of tokens, as vLLM's block manager does.
 // It counts HBM blocks without offloading, and DRAM blocks with offloading.
 type Budget struct {
+	unshared
 	blockTokens int
 	total       int64
 	used        int64
@@ -50,10 +52,6 @@ func (b *Budget) Fits(tokens int) bool { return b.total-b.blocks(tokens) >= b.wa
 
 // Match returns the number of prompt tokens that the grant lists as cached.
 func (b *Budget) Match(g *Grant, _ int) int { return g.Cached }
-
-// Fetch and Landed do nothing: a budget does not load cached blocks.
-func (b *Budget) Fetch(*Grant) (loads, ok bool) { return false, true }
-func (b *Budget) Landed(*Grant)                 {}
 
 // Admit grants blocks for the given tokens if the watermark remains free; otherwise it returns
 // false.
@@ -101,6 +99,18 @@ func (b *Budget) Release(g *Grant, _ bool) {
 	if b.used < 0 {
 		panic(fmt.Sprintf("memory: budget released below zero: %d blocks used", b.used))
 	}
+}
+
+// Check verifies that the used blocks are those of the grants.
+func (b *Budget) Check(grants iter.Seq[*Grant]) error {
+	var blocks int64
+	for g := range grants {
+		blocks += g.Blocks
+	}
+	if blocks != b.used || b.used > b.total {
+		return fmt.Errorf("%d blocks used of %d, requests hold %d", b.used, b.total, blocks)
+	}
+	return nil
 }
 
 // Used and Total return numbers of blocks.

@@ -6,12 +6,13 @@ import (
 	"slices"
 )
 
-// Check verifies a pool against the tables of all requests: the references of a block equal the
+// Check verifies a pool against the tables of all grants: the references of a block equal the
 // tables that contain it, each unreferenced block is in the queue once, and the index contains
 // exactly the blocks with content.
-func (p *Pool) Check(tables iter.Seq[*Table]) error {
+func (p *Pool) Check(grants iter.Seq[*Grant]) error {
 	refs := make([]int32, len(p.refs))
-	for t := range tables {
+	for g := range grants {
+		t := g.Table
 		for _, blocks := range [][]int32{t.blocks, t.parts.full, t.parts.windowed} {
 			for _, b := range blocks {
 				refs[b]++
@@ -66,12 +67,13 @@ func (p *Pool) Check(tables iter.Seq[*Table]) error {
 	return p.readers.check()
 }
 
-// Check verifies a tree against the tables of all requests: pages are conserved, the locks of a
+// Check verifies a tree against the tables of all grants: pages are conserved, the locks of a
 // node equal the requests whose last node is the node or a descendant, every node is found by its
 // keys, and every page has a unique number that matches the requests' block lists.
-func (r *Radix) Check(tables iter.Seq[*Table]) error {
+func (r *Radix) Check(grants iter.Seq[*Grant]) error {
 	owned, locks, places := 0, map[*node]int{}, map[int32]bool{}
-	for t := range tables {
+	for g := range grants {
+		t := g.Table
 		b := &t.branch
 		owned += b.owned
 		if len(t.blocks) != b.shared+b.owned {

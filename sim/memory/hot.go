@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 )
 
@@ -20,16 +21,7 @@ type Hot struct {
 
 // Host is the DRAM of a Hot: a Budget, or a Pool, which shares the blocks of common prefixes.
 type Host interface {
-	Match(g *Grant, target int) int
-	Fetch(g *Grant) (loads, ok bool)
-	Landed(g *Grant)
-	Admit(g *Grant, tokens, now int) bool
-	Grow(g *Grant, tokens, now int) bool
-	Release(g *Grant, ended bool)
-	Fits(tokens int) bool
-	Used() int64
-	Total() int64
-	Tokens(blocks int64) int64
+	Memory
 	// Left returns the number of free blocks that are left after a grant to the given tokens, and
 	// the number of blocks that admissions leave free.
 	Left(g *Grant, tokens int) (left, watermark int64)
@@ -189,25 +181,17 @@ func (h *Hot) Release(g *Grant, ended bool) {
 	g.Blocks, g.Hot, g.Gone, g.Settled, g.Kept = 0, 0, 0, false, false
 }
 
-// Check verifies that the used bytes of HBM equal the sum over grants, and so the blocks of DRAM
-// where requests do not share them.
-func (h *Hot) Check(grants func(yield func(*Grant) bool)) error {
-	var blocks, bytes int64
-	var err error
+// Check verifies that the used bytes of HBM equal the sum over grants, and verifies DRAM.
+func (h *Hot) Check(grants iter.Seq[*Grant]) error {
+	var bytes int64
 	for g := range grants {
-		blocks += g.Blocks
 		bytes += h.bytes(g.Blocks, g.Hot)
 		if want := h.wants(g); g.Hot != want {
-			err = fmt.Errorf("a request of %d blocks has %d in HBM, not %d", g.Blocks, g.Hot, want)
+			return fmt.Errorf("a request of %d blocks has %d in HBM, not %d", g.Blocks, g.Hot, want)
 		}
 	}
-	switch {
-	case err != nil:
-	case bytes != h.used || h.used > h.cfg.HBM:
-		err = fmt.Errorf("%d bytes of HBM used of %d, requests hold %d", h.used, h.cfg.HBM, bytes)
+	if bytes != h.used || h.used > h.cfg.HBM {
+		return fmt.Errorf("%d bytes of HBM used of %d, requests hold %d", h.used, h.cfg.HBM, bytes)
 	}
-	if own, ok := h.Host.(*Budget); err == nil && ok && blocks != own.used {
-		err = fmt.Errorf("%d blocks of DRAM used, requests hold %d", own.used, blocks)
-	}
-	return err
+	return h.Host.Check(grants)
 }

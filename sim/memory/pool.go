@@ -27,12 +27,13 @@ type Pool struct {
 	refs        []int32
 	keys        []uint64 // by block; 0: no content
 	queue       ring     // free blocks; its last place holds the ends
-	layers      WindowLayers
 	texts       []uint64 // scratch of Match
 	index       prefix.Index
 	version     uint64 // version of keys
 	below[int32]
 
+	// Layers are the layers of blocks where some have windows.
+	Layers WindowLayers
 	// Late delays the reuse of blocks until Enter is called for them. It is set with offloading,
 	// where a block can be shared only once it is saved.
 	Late    bool
@@ -56,7 +57,7 @@ func NewPool(total int64, blockTokens int, watermark float64, lower *Lower) *Poo
 		blockTokens: blockTokens, watermark: int(watermark * float64(total)), free: n,
 		refs: make([]int32, n), keys: make([]uint64, n),
 		queue: ring{make([]int32, n+1), make([]int32, n+1)}, index: prefix.NewIndex(n), version: 1,
-		below: newBelow[int32](lower, total), layers: WindowLayers{Full: 1},
+		below: newBelow[int32](lower, total), Layers: WindowLayers{Full: 1},
 	}
 	for i := range n + 1 {
 		p.queue.next[i], p.queue.prev[i] = int32((i+1)%(n+1)), int32((i+n)%(n+1))
@@ -77,7 +78,7 @@ func (p *Pool) Total() int64 { return int64(len(p.refs)) }
 
 // Tokens returns the number of tokens of one request that n blocks hold.
 func (p *Pool) Tokens(n int64) int64 {
-	l := &p.layers
+	l := &p.Layers
 	w := &Budget{blockTokens: p.blockTokens, windows: Windows{Layers: int64(l.Windowed),
 		Full: int64(l.Full), Blocks: int64(p.blocks(l.Tokens) + 1)}}
 	return w.Tokens(n)
@@ -95,7 +96,7 @@ func (p *Pool) Match(g *Grant, target int) int {
 		chain := prefix.NewChain(t.pieces)
 		for n := p.blockTokens; n < target; n += p.blockTokens {
 			key, ok := chain.Key(n)
-			if !ok || !p.find(&t.match, key, 0, p.layers.Full) {
+			if !ok || !p.find(&t.match, key, 0, p.Layers.Full) {
 				break
 			}
 			p.texts = append(p.texts, key)
@@ -180,10 +181,10 @@ func (p *Pool) grant(t *Table, tokens, now, keep int) bool {
 	}
 	for len(t.blocks) < blocks {
 		t.blocks = append(t.blocks, p.take())
-		for range p.layers.Full - 1 {
+		for range p.Layers.Full - 1 {
 			h.full = append(h.full, p.take())
 		}
-		for range p.layers.Windowed {
+		for range p.Layers.Windowed {
 			h.windowed = append(h.windowed, p.take())
 		}
 	}
@@ -222,7 +223,7 @@ func (p *Pool) begin(t *Table) {
 		}
 		t.load, t.loaded = Load{}, t.load
 	}
-	h, full := &t.parts, p.layers.Full
+	h, full := &t.parts, p.Layers.Full
 	for i := 0; i < h.hit*full; i += full {
 		t.blocks, h.full = append(t.blocks, t.match[i]), append(h.full, t.match[i+1:i+full]...)
 	}

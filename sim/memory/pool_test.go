@@ -120,9 +120,9 @@ func TestPoolIsTheNaiveOne(t *testing.T) {
 				t.Fatalf("%d blocks used and %d evicted, want %d and %d", pool.Used(), pool.evicted,
 					total-len(ref.queue), ref.evicted)
 			}
-			if err := pool.Check(func(yield func(*Table) bool) {
+			if err := pool.Check(func(yield func(*Grant) bool) {
 				for p := range maps.Values(live) {
-					if !yield(p.grant.Table) {
+					if !yield(&p.grant) {
 						return
 					}
 				}

@@ -31,7 +31,7 @@ func TestLawNodesAreHeldWhileTheirChunksAreSaved(t *testing.T) {
 		}
 		check := func(used int64) {
 			t.Helper()
-			if err := r.Check(slices.Values(tables)); err != nil {
+			if err := r.Check(grantsOf(slices.Values(tables))); err != nil {
 				t.Fatal(err)
 			}
 			if got := r.Used(); got != used {
@@ -77,7 +77,7 @@ func TestLawTiersBelowATreeLoseEndsFirst(t *testing.T) {
 			w.now += des.Time(n("time", 0, 5))
 			r.Plan(w.now)
 			w.act(t, n("request", 0, 5), n("what", 0, 9), uint64(step+1))
-			if err := r.Check(w.tables); err != nil {
+			if err := r.Check(grantsOf(w.tables)); err != nil {
 				t.Fatal(err)
 			}
 			if n("saves", 0, 2) == 0 {

@@ -165,9 +165,9 @@ func TestRadixIsThePlainOne(t *testing.T) {
 				t.Fatalf("%d pages free, %d to evict, %d evicted; want %d, %d and %d", tree.free,
 					tree.evictable, tree.evicted, free, evictable, ref.evicted)
 			}
-			if err := tree.Check(func(yield func(*Table) bool) {
+			if err := tree.Check(func(yield func(*Grant) bool) {
 				for _, p := range live {
-					if !yield(p.grant.Table) {
+					if !yield(&p.grant) {
 						return
 					}
 				}

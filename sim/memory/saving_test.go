@@ -1,11 +1,23 @@
 package memory
 
 import (
+	"iter"
 	"slices"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
+
+// grantsOf yields grants with the tables.
+func grantsOf(tables iter.Seq[*Table]) iter.Seq[*Grant] {
+	return func(yield func(*Grant) bool) {
+		for t := range tables {
+			if !yield(&Grant{Table: t}) {
+				return
+			}
+		}
+	}
+}
 
 // A block that is freed while it is saved is not reused until the save has ended, and is found
 // then.
@@ -21,7 +33,7 @@ func TestLawBlocksAreHeldWhileTheyAreSaved(t *testing.T) {
 	}
 	check := func(tables ...*Table) {
 		t.Helper()
-		if err := p.Check(slices.Values(tables)); err != nil {
+		if err := p.Check(grantsOf(slices.Values(tables))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -117,7 +129,7 @@ func TestLawBlocksAreHeldWhileTheirChunksAreSaved(t *testing.T) {
 		}
 		check := func(used int64) {
 			t.Helper()
-			if err := p.Check(slices.Values(tables)); err != nil {
+			if err := p.Check(grantsOf(slices.Values(tables))); err != nil {
 				t.Fatal(err)
 			}
 			if got := p.Used(); got != used {

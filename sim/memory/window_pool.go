@@ -14,13 +14,6 @@ type WindowLayers struct {
 	Step           int // most tokens that a request computes in a step
 }
 
-// NewWindowPool is NewPool for models whose layers have windows.
-func NewWindowPool(total int64, blockTokens int, watermark float64, l WindowLayers) *Pool {
-	p := NewPool(total, blockTokens, watermark, nil)
-	p.layers = l
-	return p
-}
-
 // parts is what a table holds besides the first block of each BlockTokens tokens.
 type parts struct {
 	full     []int32 // further blocks of layers with the whole context, in text order
@@ -33,13 +26,13 @@ type parts struct {
 // need returns the blocks of n times BlockTokens tokens, the first from of which have left the
 // window. A layer with a window keeps at most the window and the tokens of a step.
 func (p *Pool) need(n, from int) int {
-	l := &p.layers
+	l := &p.Layers
 	window := p.blocks(l.Tokens) + p.blocks(l.Step) + 2
 	return n*l.Full + min(n-from, window)*l.Windowed
 }
 
 // windowFrom returns the number of BlockTokens tokens before the window of a hit.
-func (p *Pool) windowFrom(hit int) int { return max(0, hit-p.blocks(max(0, p.layers.Tokens-1))) }
+func (p *Pool) windowFrom(hit int) int { return max(0, hit-p.blocks(max(0, p.Layers.Tokens-1))) }
 
 // key returns the key of the i-th block of a text's tokens: first those of layers with the whole
 // context.
@@ -67,7 +60,7 @@ func (p *Pool) find(to *[]int32, text uint64, from, end int) bool {
 // endInWindow cuts a match to the longest hit that ends with a window in all layers, and appends
 // the blocks of the window. It returns the number of BlockTokens tokens.
 func (p *Pool) endInWindow(t *Table) (hit int) {
-	l, texts := &p.layers, p.texts
+	l, texts := &p.Layers, p.texts
 	for i, run := len(texts)-1, 0; l.Windowed > 0 && i >= 0 && run < p.blocks(l.Tokens-1); i-- {
 		at := len(t.match)
 		if run++; !p.find(&t.match, texts[i], l.Full, l.Full+l.Windowed) {
@@ -86,7 +79,7 @@ func (p *Pool) endInWindow(t *Table) (hit int) {
 // slide frees the blocks that no token from the next one on attends to. The end of a text is
 // evicted first.
 func (p *Pool) slide(t *Table) {
-	h, l := &t.parts, &p.layers
+	h, l := &t.parts, &p.Layers
 	if l.Windowed == 0 {
 		return
 	}
@@ -106,7 +99,7 @@ func (p *Pool) put(b int32, key uint64) {
 
 // enterParts adds the further blocks of the newest BlockTokens tokens in the index.
 func (p *Pool) enterParts(t *Table, text uint64) {
-	h, l, at := &t.parts, &p.layers, t.full-1
+	h, l, at := &t.parts, &p.Layers, t.full-1
 	for i, b := range h.full[at*(l.Full-1):][:l.Full-1] {
 		p.put(b, key(text, 1+i))
 	}

@@ -8,6 +8,13 @@ import (
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
+// windowed is a pool of layers some of which have windows.
+func windowed(total int64, blockTokens int, l WindowLayers) *Pool {
+	p := NewPool(total, blockTokens, 0, nil)
+	p.Layers = l
+	return p
+}
+
 func textOf(own uint64, output int, pieces ...prefix.Piece) *Grant {
 	g, tokens := &Grant{Table: &Table{}}, 0
 	for _, p := range pieces {
@@ -21,7 +28,7 @@ func textOf(own uint64, output int, pieces ...prefix.Piece) *Grant {
 // layers. A prompt of 160 tokens in steps of 64 keeps ten blocks of whole contexts, and two a 16
 // tokens of its window.
 func TestWindowPoolByHand(t *testing.T) {
-	p := NewWindowPool(100, 16, 0, WindowLayers{Full: 1, Windowed: 2, Tokens: 32, Step: 64})
+	p := windowed(100, 16, WindowLayers{Full: 1, Windowed: 2, Tokens: 32, Step: 64})
 	a := textOf(1, 100, prefix.Piece{ID: 7, Tokens: 160})
 	for _, c := range []struct{ tokens, used int }{
 		{64, 4 + 2*4},   // all of the step
@@ -55,7 +62,7 @@ func TestWindowPoolByHand(t *testing.T) {
 // Without the last window of a prefix there is no hit at its end, but one before it whose window is
 // there.
 func TestWindowPoolNeedsTheLastWindow(t *testing.T) {
-	p := NewWindowPool(14, 16, 0, WindowLayers{Full: 1, Windowed: 1, Tokens: 17, Step: 16})
+	p := windowed(14, 16, WindowLayers{Full: 1, Windowed: 1, Tokens: 17, Step: 16})
 	a := textOf(1, 1, prefix.Piece{ID: 7, Tokens: 96})
 	for n := 16; n <= 96; n += 16 {
 		p.Grow(a, n, n)
@@ -84,7 +91,7 @@ func TestWindowPoolNeedsTheLastWindow(t *testing.T) {
 func TestWindowPoolOfLongWindowsIsAPool(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		long := NewWindowPool(1<<12, 4, 0, WindowLayers{Full: 1 + r.IntN(2), Windowed: 1 + r.IntN(3),
+		long := windowed(1<<12, 4, WindowLayers{Full: 1 + r.IntN(2), Windowed: 1 + r.IntN(3),
 			Tokens: 1 << 12, Step: 64})
 		pool := NewPool(1<<10, 4, 0, nil)
 		live := map[*Grant]*Grant{}
@@ -114,7 +121,7 @@ func TestWindowPoolOfLongWindowsIsAPool(t *testing.T) {
 					}
 				}
 			}
-			if err := long.Check(tables); err != nil {
+			if err := long.Check(grantsOf(tables)); err != nil {
 				t.Fatal(err)
 			}
 		}

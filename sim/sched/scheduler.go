@@ -40,37 +40,15 @@ type candidate struct {
 
 func (c *candidate) decode() bool { return c.seg.Req == nil }
 
-// Memory grants memory for the KV of requests. memory.Budget counts blocks; memory.Pool also shares
-// the blocks of common prompt prefixes.
-type Memory interface {
-	// Match returns the number of cached first tokens of a prefill that has not begun, less than
-	// target. The next Admit or Grow uses this match.
-	Match(g *memory.Grant, target int) int
-	// Fetch reports whether the matched prefix must be loaded before the prefill begins, and
-	// allocates memory for it. ok is false without enough memory. Landed signals the end of the load.
-	Fetch(g *memory.Grant) (loads, ok bool)
-	Landed(g *memory.Grant)
-	// Admit allocates memory for the given tokens and keeps some memory free. Grow extends a
-	// grant and may use all memory. The planned step computes the first now tokens; KV of the others
-	// may be dropped.
-	Admit(g *memory.Grant, tokens, now int) bool
-	Grow(g *memory.Grant, tokens, now int) bool
-	// Room reports whether Grow to tokens would succeed now. It allocates nothing.
-	Room(g *memory.Grant, tokens int) bool
-	// Release frees a grant. ended is true if the request has ended, and false if it will prefill
-	// again.
-	Release(g *memory.Grant, ended bool)
-}
-
 // Config describes a scheduler.
 type Config struct {
 	Base        string // one of BaseNames
 	MaxRequests int    // Rmax, requests in an iteration
 	MaxTokens   int    // Tmax, tokens in an iteration
 	Planner     Planner
-	Memory      Memory // grants KV space at admission and growth
-	Limit       Limit  // limits the batch to the capacity of HBM; nil = no limit
-	Drafts      int    // tokens that a decode verifies in addition to its newest; each has its own KV
+	Memory      memory.Memory // grants KV space at admission and growth
+	Limit       Limit         // limits the batch to the capacity of HBM; nil = no limit
+	Drafts      int           // tokens that a decode verifies in addition to its newest; each has its own KV
 	// Conservativeness scales the memory that base sglang reserves for outputs of running requests.
 	Conservativeness float64
 }
