@@ -7,60 +7,33 @@ import (
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
-// An open-loop workload is read one request ahead of the clock, a closed loop one request per
-// client. Follow-up requests arrive after the requests that they follow have ended.
-
-// fetch takes the next request from the workload and schedules its arrival.
-func (s *Server) fetch() error {
-	a, more, err := s.Feed.Next(s.Events.Now() - s.Engine.Request)
-	if err == nil && more {
-		s.offer(a.At, Ticket{Arrival: a}, s.Feed.Open())
-	}
-	return err
-}
-
-// offer sends a request to the server. It passes the front end before it reaches the scheduler.
-func (s *Server) offer(at des.Time, t Ticket, pulls bool) {
-	if s.place.Ended != nil {
-		s.place.load.Requests++
-		s.place.load.add(expected(s.memory, s.Model.MaxContext, &t))
-	}
-	s.schedule(at+s.Engine.Request, arrive, s.coming.Hold(arriving{t, pulls}))
+// Offer sends a request to the server. It passes the front end before it reaches the scheduler.
+func (s *Server) Offer(t Ticket) {
+	s.place.load.Requests++
+	s.place.load.add(expected(s.memory, s.Model.MaxContext, &t))
+	s.schedule(s.Now()+s.Engine.Request, arrive, s.coming.Hold(t))
 }
 
 // ended schedules the request that follows an ended one, if any.
 func (s *Server) ended(a Arrival, at des.Time, rejected bool) error {
-	if s.place.Ended != nil {
-		s.place.load.Requests--
-		return s.place.Ended(a, at, rejected)
-	}
-	next, more, err := s.Feed.After(a, at, rejected, s.Events.Now()-s.Engine.Request)
-	if err == nil && more {
-		s.offer(next.At, Ticket{Arrival: next}, false)
-	}
-	return err
+	s.place.load.Requests--
+	return s.Shared.ended(a, at, rejected)
 }
 
 // arrival queues an arriving request. It truncates or rejects a request that is too long.
 func (s *Server) arrival(t Ticket) error {
 	a := t.Arrival
-	if s.place.Ended != nil {
-		s.place.load.remove(expected(s.memory, s.Model.MaxContext, &t))
-	} else {
-		s.arrivals++
-		t.ID = s.arrivals
-		s.Metrics.Arrived(a.At)
-	}
+	s.place.load.remove(expected(s.memory, s.Model.MaxContext, &t))
 	prompt, limit := s.cut(&a)
 	rec := &t.record
 	rec.ID, rec.Replica, rec.Set, rec.Arrival = t.ID, s.place.Replica, a.Set, a.At
 	rec.Given, rec.Prompt, rec.Output = a.Prompt, prompt, a.Output
 	if rec.Rejected = s.reject(&a, prompt, limit); rec.Rejected != "" {
 		s.Metrics.Reject(rec)
-		if err := s.Rec.Request(&rec.Request); err != nil {
+		if err := s.rec.Request(&rec.Request); err != nil {
 			return err
 		}
-		return s.ended(a, s.Events.Now()+s.Engine.Reply, true)
+		return s.ended(a, s.Now()+s.Engine.Reply, true)
 	}
 	if prompt < a.Prompt && rec.Retries == 0 {
 		s.Metrics.Truncate(a.Prompt, prompt)

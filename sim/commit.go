@@ -43,11 +43,11 @@ func (s *Server) commit(now des.Time) error {
 
 // recordStep records the ended step.
 func (s *Server) recordStep() error {
-	s.prefixes.saveEntered(s.Events.Now())
+	s.prefixes.saveEntered(s.Now())
 	s.step.rec.Prefix = s.prefixes.use(&s.step.meta.Prefix)
 	s.Metrics.Step(&s.step.rec)
 	s.steps++
-	return s.Rec.Step(&s.step.rec)
+	return s.rec.Step(&s.step.rec)
 }
 
 // emit emits one token of a request.
@@ -55,7 +55,7 @@ func (s *Server) emit(r *request, now des.Time) error {
 	now += s.Engine.Reply
 	rec := &r.record
 	if gap := s.Metrics.Emit(rec, r.Generated == 0, now); r.Generated > 0 {
-		s.Rec.Gap(gap)
+		s.rec.Gap(gap)
 	}
 	r.Generated++
 	if !r.Finished() {
@@ -75,7 +75,7 @@ func (s *Server) emit(r *request, now des.Time) error {
 	s.Metrics.Complete(rec)
 	r.Request = nil
 	s.free = append(s.free, r)
-	if err := s.Rec.Request(&rec.Request); err != nil {
+	if err := s.rec.Request(&rec.Request); err != nil {
 		return err
 	}
 	return s.ended(r.arrival, now, false)

@@ -33,7 +33,7 @@ func (s *Server) nextBatch() {
 }
 
 func (s *Server) formBatch() {
-	now := s.Events.Now()
+	now := s.Now()
 	s.memory.Plan(now)
 	s.step.batch = s.sched.Next()
 	s.prefixes.saveEntered(now)

@@ -2,51 +2,49 @@ package sim
 
 import "github.com/sparseserve/sparseserve/sim/des"
 
-// Event is an event of a server.
-type Event struct {
-	Kind   EventKind
-	Server int32 // server number; below 0 for events of a fleet
-	// saveDone: sequence number of the last save done; landed: ID; arrive: place in coming
-	N int64
+// event is an event of a server or of its run.
+type event struct {
+	kind   eventKind
+	server int32 // server number; below 0 for events of a run
+	// saveDone: sequence number of the last save done; landed: ID; route and arrive: place in fetched
+	// and coming; call: index in calls
+	n int64
 }
 
-// EventKind is the kind of an event.
-type EventKind uint8
+// eventKind is the kind of an event.
+type eventKind uint8
 
 const (
-	arrive EventKind = iota
+	arrive eventKind = iota
 	stepDone
 	saveDone
 	landed
+	route
+	call
 )
 
-// Order of events at one time: save completions, arrivals, step ends. Changes of replicas come
-// first, with a priority below 0.
-var priority = [...]int8{saveDone: 0, landed: 0, arrive: PriorityArrive, stepDone: 2}
+// Order of events at one time: calls, save completions, arrivals, step ends.
+var priority = [...]int8{saveDone: 0, landed: 0, arrive: 1, route: 1, stepDone: 2}
 
-// PriorityArrive is the priority of arrivals.
-const PriorityArrive = 1
+// beforeAll is more than the order of any call.
+const beforeAll = 100
 
-func (s *Server) handle(ev Event) error {
-	switch ev.Kind {
+func (s *Server) handle(ev event) error {
+	switch ev.kind {
 	case saveDone:
-		return s.memory.saved(ev.N)
+		return s.memory.saved(ev.n)
 	case landed:
-		s.sched.Landed(s.prefixes.landed(int(ev.N)).Request)
+		s.sched.Landed(s.prefixes.landed(int(ev.n)).Request)
 		return nil
 	case stepDone:
-		return s.commit(s.Events.Now())
+		return s.commit(s.Now())
 	}
-	t := s.coming.Take(ev.N)
-	if err := s.arrival(t.Ticket); err != nil || !t.pulls {
-		return err
-	}
-	return s.fetch()
+	return s.arrival(s.coming.Take(ev.n))
 }
 
 // proceed begins a step if the device is idle and a request can run.
 func (s *Server) proceed() error {
-	now := s.Events.Now()
+	now := s.Now()
 	if s.busy {
 		return nil
 	}
@@ -60,6 +58,6 @@ func (s *Server) proceed() error {
 	return s.memory.drain(now)
 }
 
-func (s *Server) schedule(at des.Time, kind EventKind, n int64) {
-	s.Events.Schedule(at, priority[kind], Event{Kind: kind, Server: s.place.Number, N: n})
+func (s *Server) schedule(at des.Time, kind eventKind, n int64) {
+	s.events.Schedule(at, priority[kind], event{kind: kind, server: s.place.Number, n: n})
 }

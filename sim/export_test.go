@@ -5,15 +5,24 @@ import (
 	"math"
 	"slices"
 
-	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/prefix"
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
-// Look is Drive with a look after every event.
-func Look(r Runner, w Workload, rec Recorder, look func() error) (*metrics.Run, error) {
+// Up returns the servers that are up.
+func (r *Shared) Up() (up []*Server) {
+	for _, s := range r.servers {
+		if s != nil {
+			up = append(up, s)
+		}
+	}
+	return up
+}
+
+// Look is Run with a look after every event.
+func Look(r *Shared, w Workload, rec Recorder, look func() error) (*metrics.Run, error) {
 	if err := r.Begin(w, rec); err != nil {
 		return nil, err
 	}
@@ -33,9 +42,9 @@ func Look(r Runner, w Workload, rec Recorder, look func() error) (*metrics.Run, 
 
 // Drive is Run with a look at the server after every event.
 func (s *Server) Drive(w Workload, rec Recorder, look func() error) (*metrics.Run, error) {
-	return Look(s, w, rec, func() error {
+	return Look(s.Shared, w, rec, func() error {
 		if err := look(); err != nil {
-			return fmt.Errorf("at %v, step %d: %w", s.Events.Now(), s.steps, err)
+			return fmt.Errorf("at %v, step %d: %w", s.Now(), s.steps, err)
 		}
 		return nil
 	})
@@ -57,9 +66,6 @@ func (s *Server) BatchContexts() (contexts []int) {
 	}
 	return contexts
 }
-
-// Now returns the server's clock.
-func (s *Server) Now() des.Time { return s.Events.Now() }
 
 // Holdings is what requests hold of a server.
 type Holdings struct{ Requests, Granted, Reserved, Held, Saves int64 }
@@ -208,7 +214,7 @@ func (s *Server) Recount() error {
 	want := Load{Requests: len(s.requests) + s.coming.Len()}
 	for _, t := range s.coming.All() {
 		if t.ID > 0 {
-			want.add(expected(s.memory, s.Model.MaxContext, &t.Ticket))
+			want.add(expected(s.memory, s.Model.MaxContext, &t))
 		}
 	}
 	for _, r := range s.requests {

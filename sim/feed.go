@@ -6,18 +6,18 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// Feed reads the requests of a workload: one ahead of the clock or, in a closed loop, one per
+// feed reads the requests of a workload: one ahead of the clock or, in a closed loop, one per
 // client.
-type Feed struct {
+type feed struct {
 	workload Workload
 	loop     ClosedLoop // the workload, if it is one
 	sessions Sessions   // likewise
-	broken   bool       // the workload returned an error
+	broken   bool       // the workload returned an error, which contains its position
 	given    int
 }
 
-// Begin sets the workload and returns the number of requests to read at the start.
-func (f *Feed) Begin(w Workload) int {
+// begin sets the workload and returns the number of requests to read at the start.
+func (f *feed) begin(w Workload) int {
 	f.workload = w
 	f.sessions, _ = w.(Sessions)
 	if loop, ok := w.(ClosedLoop); ok && loop.Concurrency() > 0 {
@@ -27,15 +27,15 @@ func (f *Feed) Begin(w Workload) int {
 	return 1
 }
 
-// Next reads a request. It must not arrive before the given time.
-func (f *Feed) Next(earliest des.Time) (a Arrival, ok bool, err error) {
+// next reads a request. It must not arrive before the given time.
+func (f *feed) next(earliest des.Time) (a Arrival, ok bool, err error) {
 	a, ok, err = f.workload.Next()
 	return f.checked(a, ok, err, earliest)
 }
 
-// After reads the request that follows an ended one: the next turn of its conversation, or the next
+// after reads the request that follows an ended one: the next turn of its conversation, or the next
 // request of a client.
-func (f *Feed) After(ended Arrival, at des.Time, rejected bool, earliest des.Time) (
+func (f *feed) after(ended Arrival, at des.Time, rejected bool, earliest des.Time) (
 	a Arrival, ok bool, err error) {
 	if f.sessions != nil {
 		a, ok, err = f.sessions.Follow(ended, at, rejected)
@@ -47,11 +47,11 @@ func (f *Feed) After(ended Arrival, at des.Time, rejected bool, earliest des.Tim
 		return a, false, nil
 	}
 	f.loop.Ended(at)
-	return f.Next(earliest)
+	return f.next(earliest)
 }
 
 // checked validates and counts a request of the workload.
-func (f *Feed) checked(a Arrival, ok bool, err error, earliest des.Time) (Arrival, bool, error) {
+func (f *feed) checked(a Arrival, ok bool, err error, earliest des.Time) (Arrival, bool, error) {
 	if err != nil || !ok {
 		f.broken = err != nil
 		return a, false, err
@@ -62,9 +62,3 @@ func (f *Feed) checked(a Arrival, ok bool, err error, earliest des.Time) (Arriva
 	}
 	return a, true, nil
 }
-
-// Open reports whether the workload is read ahead of the clock, as it is without clients.
-func (f *Feed) Open() bool { return f.loop == nil }
-
-// Broken reports whether the workload returned an error, which contains its position.
-func (f *Feed) Broken() bool { return f.broken }

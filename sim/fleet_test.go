@@ -44,9 +44,9 @@ func (c *scenario) workload(clients int) sim.Workload {
 
 // leftOf is what servers of a fleet have left.
 func leftOf(f *fleet.Fleet) (all sim.Holdings) {
-	for _, r := range f.Servers() {
-		h := r.Server().Left()
-		all.Requests += h.Requests + int64(r.Server().Coming())
+	for _, s := range f.Up() {
+		h := s.Left()
+		all.Requests += h.Requests + int64(s.Coming())
 		all.Granted += h.Granted
 		all.Reserved += h.Reserved
 		all.Held += h.Held
@@ -58,8 +58,8 @@ func leftOf(f *fleet.Fleet) (all sim.Holdings) {
 // recount compares the loads that a fleet's router sees with a count of all requests.
 func recount(f *fleet.Fleet) func() error {
 	return func() error {
-		for _, r := range f.Servers() {
-			if err := r.Server().Recount(); err != nil {
+		for _, s := range f.Up() {
+			if err := s.Recount(); err != nil {
 				return err
 			}
 		}
@@ -144,7 +144,7 @@ func TestLaw4FleetsLoseNothing(t *testing.T) {
 		c, cfg, clients := drawFleet(t)
 		f := newFleet(t, cfg)
 		var seen log
-		m, err := sim.Look(f, c.workload(clients), &seen, f.Check)
+		m, err := sim.Look(f.Shared, c.workload(clients), &seen, f.Check)
 		if err != nil {
 			t.Fatalf("%v\n%+v %+v\n%v", err, cfg.Outages, cfg.Drains, c)
 		}

@@ -28,7 +28,7 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 		return now, nil
 	}
 	st, n := &s.step, len(s.step.decodes)
-	next, ok := s.Events.At()
+	next, ok := s.events.At()
 	if !ok {
 		next = math.MaxInt64
 	}
@@ -44,10 +44,10 @@ func (s *Server) leap(now des.Time) (des.Time, error) {
 		}
 		used = grown
 		s.leapt++
-		s.Events.Pass(end)
+		s.events.Pass(end)
 		s.Metrics.EmitMany(end-now, n)
 		for range n {
-			s.Rec.Gap(end - now)
+			s.rec.Gap(end - now)
 		}
 		longest = max(longest, end-now)
 		if err := s.recordStep(); err != nil {
@@ -113,7 +113,7 @@ func (s *Server) growBy(steps int) {
 func (s *Server) leapOver(now des.Time) (most int, ok bool) {
 	b := s.step.batch
 	if s.stepwise || s.Spec.Speculation.Tokens > 0 || s.Model.BoundTokens > 0 ||
-		s.place.Ended != nil || !s.memory.uniform() || s.repeater == nil || s.Spec.CachesPrefixes() ||
+		s.Route != nil || !s.memory.uniform() || s.repeater == nil || s.Spec.CachesPrefixes() ||
 		s.Metrics.KeepsTokens() || s.RecordTo != nil || s.untried || len(b.Preempted) > 0 ||
 		len(b.Decodes) != s.sched.Running() {
 		return 0, false

@@ -5,6 +5,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // endless is a closed loop without an end.
@@ -19,6 +20,7 @@ func (e *endless) Next() (Arrival, bool, error) {
 // A request that ends and the one that follows it allocate nothing of the loop's own.
 func TestClosedLoopAllocatesNothing(t *testing.T) {
 	s := &Server{Config: Config{Engine: Engine{Request: des.Millisecond}}, Shared: NewShared()}
+	s.servers, s.Metrics = []*Server{s}, metrics.New(metrics.About{Replicas: 1})
 	s.Geometry = kv.Geometry{Layers: 1, KVHeads: 1, BlockTokens: 16, BlockBytes: 1}
 	s.HBMBytes = 64
 	if _, err := s.newResidency(); err != nil {
@@ -28,12 +30,12 @@ func TestClosedLoopAllocatesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := func() {
-		ev, ok := s.Events.Next()
+		ev, ok := s.events.Next()
 		if !ok {
 			t.Fatal("no request is coming")
 		}
-		s.coming.Take(ev.N)
-		if err := s.ended(Arrival{}, s.Events.Now(), false); err != nil {
+		s.fetched.Take(ev.n)
+		if err := s.ended(Arrival{}, s.Now(), false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -41,7 +43,7 @@ func TestClosedLoopAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100, next); n != 0 {
 		t.Errorf("%v allocations a request", n)
 	}
-	if n := len(s.coming.All()); n != 4 {
+	if n := len(s.fetched.All()); n != 4 {
 		t.Errorf("%d requests are held for 4 clients", n)
 	}
 }

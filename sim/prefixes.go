@@ -16,7 +16,7 @@ type prefixes struct {
 	*Config
 	memory   memory.Memory
 	tiers    PrefixDevice // moves what is below HBM; nil without tiers
-	schedule func(at des.Time, kind EventKind, n int64)
+	schedule func(at des.Time, kind eventKind, n int64)
 
 	looksAt des.Time          // time of the scheduled event for the end of a save
 	landing map[int]*request  // requests by ID whose prefix is being loaded

@@ -2,33 +2,18 @@ package sim
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
-// Shared is what the servers of a run share.
-type Shared struct {
-	Events  des.Queue[Event]
-	Feed    Feed
-	Rec     Recorder
-	Metrics *metrics.Run
-	Stopped func() error // returns why the run must end, or nil
-}
-
-// NewShared returns what the servers of a run share before it begins.
-func NewShared() *Shared { return &Shared{Stopped: func() error { return nil }} }
-
 // Place is the place of a server in a fleet.
 type Place struct {
 	Replica int   // replica number
-	Number  int32 // server number, unique in the fleet over all restarts
+	Number  int32 // server number, unique in the fleet over all restarts; NewReplica sets it
 	Steps   int64 // steps that the replica ran before
-	// Ended is called when a request has ended; nil: the server is alone.
-	Ended func(a Arrival, at des.Time, rejected bool) error
-	load  Load
+	load    Load
 }
 
 // Ticket is a request on its way to a server.
@@ -36,6 +21,10 @@ type Ticket struct {
 	ID        int // 0: not numbered yet
 	Arrival   Arrival
 	Generated int // tokens emitted by failed replicas
+	// Stranded reports that no replica has taken it since a time.
+	Stranded bool
+	Since    des.Time
+	pulls    bool // its arrival fetches the next request; not in a closed loop
 	life
 }
 
@@ -77,7 +66,7 @@ func loadOf(m residency, r *request) Load {
 
 // weigh updates a replica's load after a request has changed.
 func (s *Server) weigh(r *request) {
-	if s.place.Ended == nil {
+	if s.Route == nil {
 		return
 	}
 	s.place.load.remove(r.load)
@@ -85,51 +74,33 @@ func (s *Server) weigh(r *request) {
 	s.place.load.add(r.load)
 }
 
-// Replica is a server in a fleet, which shares a run with others and gives the server its requests.
-type Replica struct{ s *Server }
-
-// NewReplica returns a server with no requests as a replica of a fleet.
-func NewReplica(cfg Config, run *Shared, at Place) (Replica, error) {
+// NewReplica returns a server of a fleet with no requests.
+func NewReplica(cfg Config, run *Shared, at Place) (*Server, error) {
 	s, err := NewServer(cfg)
 	if err != nil {
-		return Replica{}, err
+		return nil, err
 	}
+	at.Number = int32(len(run.servers))
 	s.Shared, s.place, s.steps = run, at, at.Steps
-	return Replica{s}, nil
+	run.servers = append(run.servers, s)
+	return s, nil
 }
 
-// Server returns the replica's server.
-func (r Replica) Server() *Server { return r.s }
+// Tokens returns the server's KV capacity.
+func (s *Server) Tokens() int64 { return s.memory.Tokens(s.memory.Total()) }
 
-// Tokens returns the replica's KV capacity.
-func (r Replica) Tokens() int64 { return r.s.memory.Tokens(r.s.memory.Total()) }
+// Load returns the remaining work of a replica.
+func (s *Server) Load() *Load { return &s.place.load }
 
-// Load returns the remaining work of the replica.
-func (r Replica) Load() *Load { return &r.s.place.load }
-
-// Offer sends a request to the replica.
-func (r Replica) Offer(at des.Time, t Ticket) { r.s.offer(at, t, false) }
-
-// Handle handles an event of the replica.
-func (r Replica) Handle(ev Event) error { return r.s.handle(ev) }
-
-// Proceed begins a step if the device is idle and a request can run, after all events of its time.
-func (r Replica) Proceed() error {
-	if err := r.s.proceed(); err != nil {
-		return fmt.Errorf("replica %d, step %d: %w", r.s.place.Replica, r.s.steps, err)
-	}
-	return nil
-}
-
-// Fail ends the replica in mid-step. It returns its requests in order of arrival, and its steps so
+// Fail ends the server in mid-step. It returns its requests in order of arrival, and its steps so
 // far.
-func (r Replica) Fail() (lost []Ticket, steps int64) {
-	s := r.s
+func (s *Server) Fail() (lost []Ticket, steps int64) {
+	s.servers[s.place.Number] = nil // its pending events are ignored from now on
 	// Retries count as Again, so record its first prefills now.
-	s.Metrics.Lost(s.Events.Now(), s.prefixes.use(&s.step.meta.Prefix))
+	s.Metrics.Lost(s.Now(), s.prefixes.use(&s.step.meta.Prefix))
 	for _, t := range s.coming.All() {
 		if t.ID > 0 {
-			lost = append(lost, t.Ticket)
+			lost = append(lost, t)
 		}
 	}
 	for _, r := range s.requests {
@@ -137,26 +108,4 @@ func (r Replica) Fail() (lost []Ticket, steps int64) {
 	}
 	slices.SortFunc(lost, func(a, b Ticket) int { return cmp.Compare(a.ID, b.ID) })
 	return lost, s.steps
-}
-
-// End ends the run of the replica after the last event.
-func (r Replica) End() error {
-	if n := r.s.sched.Waiting() + r.s.sched.Running(); n > 0 {
-		return fmt.Errorf("sim: %d requests of replica %d can never be scheduled", n, r.s.place.Replica)
-	}
-	r.s.memory.sampled(r.s.Metrics)
-	return nil
-}
-
-// Check verifies the laws that hold between events. It returns the number of the replica's requests
-// and the tokens that they have emitted.
-func (r Replica) Check() (requests int, emitted int64, err error) {
-	s := r.s
-	if emitted, err = s.checkServer(); err != nil {
-		return 0, 0, fmt.Errorf("replica %d: %w", s.place.Replica, err)
-	}
-	for _, t := range s.coming.All() {
-		emitted += int64(t.Generated)
-	}
-	return len(s.requests) + s.coming.Len(), emitted, nil
 }

@@ -112,7 +112,7 @@ type resident struct {
 	pool     *memory.Pool // memory as a pool of shared blocks; nil otherwise
 	block    int64        // bytes of one block of memory
 	requests map[*sched.Request]*request
-	schedule func(at des.Time, kind EventKind, n int64)
+	schedule func(at des.Time, kind eventKind, n int64)
 }
 
 func (m *resident) refuse(int, int, int) string { return "" }

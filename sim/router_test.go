@@ -16,7 +16,7 @@ func TestRoutersSeeTheLoad(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, cfg, clients := drawFleet(t)
 		f := newFleet(t, cfg)
-		if _, err := sim.Look(f, c.workload(clients), &log{}, recount(f)); err != nil {
+		if _, err := sim.Look(f.Shared, c.workload(clients), &log{}, recount(f)); err != nil {
 			t.Fatalf("%v\n%v", err, c)
 		}
 	})

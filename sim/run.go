@@ -4,40 +4,55 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
+// Shared is what the servers of a run share, and how the run advances. A Server that is alone has
+// its own.
+type Shared struct {
+	Metrics *metrics.Run
+	Stopped func() error // returns why the run must end, or nil
+	// Route passes an arriving request to a server; nil: there is one, of no fleet.
+	Route   func(Ticket)
+	Waiting []Ticket // requests that no server takes
+
+	rec      Recorder
+	events   des.Queue[event]
+	feed     feed
+	calls    []func() error
+	fetched  des.Slots[Ticket] // not yet routed
+	arrivals int
+	servers  []*Server // by number in events; nil: failed
+	touched  []*Server // with an event at this time
+}
+
+// NewShared returns what the servers of a run share before it begins.
+func NewShared() *Shared { return &Shared{Stopped: func() error { return nil }} }
+
+// Now returns the time.
+func (r *Shared) Now() des.Time { return r.events.Now() }
+
+// At calls do at a time, before arrivals and in ascending order.
+func (r *Shared) At(at des.Time, order int8, do func() error) {
+	r.calls = append(r.calls, do)
+	r.events.Schedule(at, order-beforeAll, event{kind: call, server: -1, n: int64(len(r.calls) - 1)})
+}
+
 // Run serves the workload to its end and returns the run's metrics. If ctx ends first it returns
 // the cause of ctx. With an error it returns the metrics of the part that ran.
-func (s *Server) Run(ctx context.Context, w Workload, rec Recorder) (*metrics.Run, error) {
-	s.Stopped = func() error { return context.Cause(ctx) }
-	return Drive(ctx, s, w, rec)
-}
-
-// Runner is a server or a fleet.
-type Runner interface {
-	// Begin reads the first request from the workload, or the first of each client.
-	Begin(Workload, Recorder) error
-	// Advance handles one event. more is false if there was none.
-	Advance() (more bool, err error)
-	// End returns the metrics after the last event, Interrupted those of a run that ends earlier.
-	End() (*metrics.Run, error)
-	Interrupted() *metrics.Run
-	// Check verifies the laws that hold between events.
-	Check() error
-}
-
-// Drive runs to the end of the workload. It returns as Server.Run does.
-func Drive(ctx context.Context, r Runner, w Workload, rec Recorder) (*metrics.Run, error) {
+func (r *Shared) Run(ctx context.Context, w Workload, rec Recorder) (*metrics.Run, error) {
+	r.Stopped = func() error { return context.Cause(ctx) }
 	if err := r.Begin(w, rec); err != nil {
 		return nil, err
 	}
 	for {
 		if ctx.Err() != nil { // check at each event, because a step may take long
-			return r.Interrupted(), context.Cause(ctx)
+			return r.interrupted(), context.Cause(ctx)
 		}
 		if more, err := r.Advance(); err != nil {
-			return r.Interrupted(), plain(ctx, err)
+			return r.interrupted(), plain(ctx, err)
 		} else if !more {
 			return r.End()
 		}
@@ -57,70 +72,180 @@ func plain(ctx context.Context, err error) error {
 	return err
 }
 
-// Begin implements Runner.
-func (s *Server) Begin(w Workload, rec Recorder) error {
-	s.Rec, s.Metrics = rec, metrics.New(s.About(1, s.memory.Tokens(s.memory.Total())))
-	for range s.Feed.Begin(w) {
-		if err := s.fetch(); err != nil {
+// Begin reads the first request from the workload, or the first of each client.
+func (r *Shared) Begin(w Workload, rec Recorder) error {
+	r.rec = rec
+	for range r.feed.begin(w) {
+		if err := r.fetch(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// About describes servers with KV memory for the given number of tokens.
-func (c *Config) About(replicas int, tokens int64) metrics.About {
-	about := metrics.About{Replicas: replicas, Layers: c.Model.Layers, Tokens: tokens,
-		BlockBytes: c.Geometry.BlockBytes, Offload: c.Spec.Offload.On,
-		Capacity: metrics.Capacity{HBM: c.CardBytes, Fixed: c.FixedBytes, KV: c.HBMBytes,
-			DRAM: int64(c.Spec.DRAMGiB * (1 << 30))},
-		Prefixes: c.Spec.CachesPrefixes(), Tiers: c.Spec.PrefixTiers(),
-		DRAM: c.Spec.PrefixTiers() && c.Spec.PrefixCache.DRAMGiB > 0,
-		Good: c.Good, LongWait: c.LongWait, Cutoff: c.Cutoff}
-	if c.Spec.Progressive() {
-		about.Progressive = c.Model.Layers - c.Spec.Selection.DenseLayers
-	}
-	return about
-}
-
-// Advance implements Runner.
-func (s *Server) Advance() (more bool, err error) {
-	before := s.Events.Now()
-	ev, ok := s.Events.Next()
+// Advance handles one event. more is false if there was none. Steps begin after all events of their
+// time.
+func (r *Shared) Advance() (more bool, err error) {
+	before := r.Now()
+	ev, ok := r.events.Next()
 	if !ok {
 		return false, nil
 	}
-	if gap := s.Events.Now() - before; gap > 0 && !s.busy && s.Idle != nil {
-		if err := s.Idle(gap); err != nil {
+	if s := r.servers[0]; r.Route == nil && r.Now() > before && !s.busy && s.Idle != nil {
+		if err := s.Idle(r.Now() - before); err != nil {
 			return false, err
 		}
 	}
-	err = s.handle(ev)
-	if err == nil && !s.Events.More() { // form a batch after all events of its start time
-		err = s.proceed()
+	if ev.server < 0 {
+		if err := r.handle(ev); err != nil {
+			return false, r.placed(r.servers[0], err)
+		}
+	} else if s := r.servers[ev.server]; s != nil {
+		if !s.touched {
+			s.touched = true
+			r.touched = append(r.touched, s)
+		}
+		if err := s.handle(ev); err != nil {
+			return false, r.placed(s, err)
+		}
 	}
-	switch {
-	case err == nil:
+	if r.events.More() {
 		return true, nil
-	case s.Feed.Broken():
-		return false, err // the workload's error contains its position
-	default:
-		return false, fmt.Errorf("at %v, step %d: %w", s.Events.Now(), s.steps, err)
 	}
+	for _, s := range r.touched {
+		if s.touched = false; r.servers[s.place.Number] == nil {
+			continue
+		}
+		if err := s.proceed(); err != nil {
+			return false, r.placed(s, err)
+		}
+	}
+	r.touched = r.touched[:0]
+	return true, nil
 }
 
-// Interrupted implements Runner.
-func (s *Server) Interrupted() *metrics.Run {
-	s.Metrics.End(s.Events.Now())
-	return s.Metrics.Figures()
+// placed adds time and step to an error of a server. Errors of the workload already contain their
+// position.
+func (r *Shared) placed(s *Server, err error) error {
+	switch {
+	case r.feed.broken:
+		return err
+	case s == nil:
+		return fmt.Errorf("at %v: %w", r.Now(), err)
+	case r.Route != nil:
+		return fmt.Errorf("at %v, replica %d, step %d: %w", r.Now(), s.place.Replica, s.steps, err)
+	}
+	return fmt.Errorf("at %v, step %d: %w", r.Now(), s.steps, err)
 }
 
-// End implements Runner.
-func (s *Server) End() (*metrics.Run, error) {
-	if n := s.sched.Waiting() + s.sched.Running(); n > 0 {
-		return nil, fmt.Errorf("sim: %d requests can never be scheduled; the first waits since its "+
-			"arrival", n)
+// handle handles an event of no server.
+func (r *Shared) handle(ev event) error {
+	if ev.kind == call {
+		return r.calls[ev.n]()
 	}
-	s.memory.sampled(s.Metrics)
-	return s.Metrics.Figures(), nil
+	t := r.fetched.Take(ev.n)
+	r.arrivals++
+	t.ID = r.arrivals
+	r.Metrics.Arrived(t.Arrival.At)
+	if r.Route == nil {
+		r.servers[0].Offer(t)
+	} else {
+		r.Route(t)
+	}
+	if !t.pulls {
+		return nil
+	}
+	return r.fetch()
+}
+
+// fetch takes the next request from the workload and schedules its arrival. An open-loop workload
+// is read one request ahead of the clock, a closed loop one request per client.
+func (r *Shared) fetch() error {
+	a, more, err := r.feed.next(r.Now())
+	if err == nil && more {
+		r.arrive(Ticket{Arrival: a, pulls: r.feed.loop == nil})
+	}
+	return err
+}
+
+// ended schedules the request that follows an ended one, if any.
+func (r *Shared) ended(a Arrival, at des.Time, rejected bool) error {
+	next, more, err := r.feed.after(a, at, rejected, r.Now())
+	if err == nil && more {
+		r.arrive(Ticket{Arrival: next})
+	}
+	return err
+}
+
+func (r *Shared) arrive(t Ticket) {
+	r.events.Schedule(t.Arrival.At, priority[route],
+		event{kind: route, server: -1, n: r.fetched.Hold(t)})
+}
+
+// interrupted returns the metrics of a run that ends early.
+func (r *Shared) interrupted() *metrics.Run {
+	r.Metrics.End(r.Now())
+	for i := range r.Waiting {
+		r.Metrics.Wait(r.Now() - r.Waiting[i].Since)
+	}
+	return r.Metrics.Figures()
+}
+
+// End returns the metrics after the last event.
+func (r *Shared) End() (*metrics.Run, error) {
+	if n := len(r.Waiting); n > 0 {
+		return nil, fmt.Errorf("fleet: %d requests have no replica to go to: all are drained", n)
+	}
+	for _, s := range r.servers {
+		if s == nil {
+			continue
+		}
+		if n := s.sched.Waiting() + s.sched.Running(); n > 0 {
+			return nil, fmt.Errorf("sim: %d requests of replica %d can never be scheduled; the first waits "+
+				"since its arrival", n, s.place.Replica)
+		}
+		s.memory.sampled(r.Metrics)
+	}
+	return r.Metrics.Figures(), nil
+}
+
+// Check verifies the laws that hold between events: blocks (law 1), HBM (law 2), saved KV (law 3),
+// requests and tokens (law 4). Tests call it; builds with the tag lawcheck call it after every
+// event.
+func (r *Shared) Check() error {
+	inFlight, emitted := len(r.Waiting), int64(0)
+	for i := range r.Waiting {
+		emitted += int64(r.Waiting[i].Generated)
+	}
+	for _, s := range r.servers {
+		if s == nil {
+			continue
+		}
+		n, tokens, err := s.check()
+		if err != nil {
+			return r.placed(s, err)
+		}
+		inFlight, emitted = inFlight+n, emitted+tokens
+	}
+	return r.Metrics.Check(inFlight, emitted)
+}
+
+// check verifies the laws of one server. It returns the number of its requests and the tokens that
+// they have emitted.
+func (s *Server) check() (requests int, emitted int64, err error) {
+	if w, r := s.sched.Waiting()+len(s.arrivedLate), s.sched.Running(); w+r != len(s.requests) {
+		return 0, 0, fmt.Errorf("law 4: %d requests in flight, %d waiting + %d running",
+			len(s.requests), w, r)
+	}
+	for _, t := range s.coming.All() {
+		emitted += int64(t.Generated)
+	}
+	for _, r := range s.requests {
+		emitted += int64(r.Generated)
+		if r.Generated > r.Output {
+			return 0, 0, fmt.Errorf("law 4: request %d emitted %d of %d tokens", r.ID, r.Generated,
+				r.Output)
+		}
+	}
+	return len(s.requests) + s.coming.Len(), emitted, s.memory.check()
 }

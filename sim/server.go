@@ -3,6 +3,7 @@ package sim
 import (
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/memory"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
@@ -21,20 +22,14 @@ type Server struct {
 	requests map[*sched.Request]*request
 	free     unused
 
-	arrivals    int // of a server that is alone
+	touched     bool // had an event at this time
 	busy        bool
 	steps       int64
 	step        stepState
-	coming      des.Slots[arriving]
-	arrivedLate []*sched.Request // arrived after the next step was planned
-	untried     bool             // waiting requests were not considered for the batch
+	coming      des.Slots[Ticket] // on their way to the scheduler
+	arrivedLate []*sched.Request  // arrived after the next step was planned
+	untried     bool              // waiting requests were not considered for the batch
 	leaps
-}
-
-// arriving is a request on its way to the scheduler.
-type arriving struct {
-	Ticket
-	pulls bool // its arrival fetches the next request; not in a closed loop
 }
 
 // NewServer returns a server with no requests.
@@ -72,5 +67,21 @@ func NewServer(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.servers, s.Metrics = []*Server{s}, metrics.New(s.About(1, s.Tokens()))
 	return s, s.foresee()
+}
+
+// About describes servers with KV memory for the given number of tokens.
+func (c *Config) About(replicas int, tokens int64) metrics.About {
+	about := metrics.About{Replicas: replicas, Layers: c.Model.Layers, Tokens: tokens,
+		BlockBytes: c.Geometry.BlockBytes, Offload: c.Spec.Offload.On,
+		Capacity: metrics.Capacity{HBM: c.CardBytes, Fixed: c.FixedBytes, KV: c.HBMBytes,
+			DRAM: int64(c.Spec.DRAMGiB * (1 << 30))},
+		Prefixes: c.Spec.CachesPrefixes(), Tiers: c.Spec.PrefixTiers(),
+		DRAM: c.Spec.PrefixTiers() && c.Spec.PrefixCache.DRAMGiB > 0,
+		Good: c.Good, LongWait: c.LongWait, Cutoff: c.Cutoff}
+	if c.Spec.Progressive() {
+		about.Progressive = c.Model.Layers - c.Spec.Selection.DenseLayers
+	}
+	return about
 }

@@ -125,7 +125,7 @@ func TestTurnsFollowOneAnother(t *testing.T) {
 		for i := range logs {
 			w, said = start()
 			f := newFleet(t, cfg)
-			if _, err := sim.Look(f, w, &logs[i], f.Check); err != nil {
+			if _, err := sim.Look(f.Shared, w, &logs[i], f.Check); err != nil {
 				t.Fatalf("%v\n%v", err, c)
 			}
 			checkTurns(t, said, logs[i].requests)

@@ -14,14 +14,15 @@ type Drain struct {
 	At      des.Time
 }
 
-// scheduleChanges schedules the outages and drains of the replicas.
+// scheduleChanges schedules the outages and drains of the replicas. At one time replicas come up
+// first, then others go down, then others drain.
 func (f *Fleet) scheduleChanges() {
 	for _, o := range f.Outages {
-		f.schedule(o.At, goDown, int64(o.Replica))
-		f.schedule(o.At+o.For, comeUp, int64(o.Replica))
+		f.At(o.At, 1, func() error { f.fail(&f.replicas[o.Replica]); return nil })
+		f.At(o.At+o.For, 0, func() error { return f.comeUp(&f.replicas[o.Replica], o.Replica) })
 	}
 	for _, d := range f.Drains {
-		f.schedule(d.At, goDraining, int64(d.Replica))
+		f.At(d.At, 2, func() error { f.replicas[d.Replica].draining = true; return nil })
 	}
 }
 
@@ -32,11 +33,10 @@ func (f *Fleet) fail(r *replica) {
 		return // already down
 	}
 	lost, steps := r.server.Fail()
-	f.servers[r.server.number] = nil // its pending events are ignored from now on
 	r.server, r.steps = nil, steps
 	for _, t := range lost {
 		f.Metrics.Retry(t.Record())
-		f.send(ticket{Ticket: t})
+		f.send(t)
 	}
 }
 
@@ -48,8 +48,8 @@ func (f *Fleet) comeUp(r *replica, number int) error {
 	if err := f.startReplica(r, number); err != nil {
 		return err
 	}
-	waiting := f.waiting
-	f.waiting = nil
+	waiting := f.Waiting
+	f.Waiting = nil
 	for _, t := range waiting {
 		f.send(t)
 	}
