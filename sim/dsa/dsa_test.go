@@ -213,7 +213,7 @@ func TestLibraryMakesStreamsBeforehand(t *testing.T) {
 			f(i)
 		}
 	}) // below the first grid point: all are selected
-	made := len(l.cycles)
+	made := len(l.cycles.kept)
 	if want := 3 * (l.Grid(100) + 1); made != want {
 		t.Fatalf("%d cycles made, want %d", made, want)
 	}
@@ -228,7 +228,7 @@ func TestLibraryMakesStreamsBeforehand(t *testing.T) {
 			}
 		}
 	}
-	if len(l.cycles) != made {
-		t.Errorf("%d cycles, %d made beforehand", len(l.cycles), made)
+	if len(l.cycles.kept) != made {
+		t.Errorf("%d cycles, %d made beforehand", len(l.cycles.kept), made)
 	}
 }

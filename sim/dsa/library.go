@@ -64,13 +64,26 @@ type Library struct {
 	classes  int   // number of classes that the policy distinguishes
 	grid     []int // candidate counts, ascending
 
-	mu       sync.RWMutex
-	cycles   map[int]*Cycle   // (family*classes + class)*len(grid) + index
-	recalls  map[int][]Recall // the same, with the classes of scores
-	rankings map[int]*Ranking // family*len(grid) + index
-	reuses   map[reuseKey]*Reuse
+	cycles   memo[contexts, []*Cycle] // by class
+	recalls  memo[recallKey, []Recall]
+	rankings memo[contexts, *Ranking]
+	reuses   memo[reuseKey, *Reuse]
 
 	scratch sync.Pool // *Sheet, in use while a cycle is computed
+}
+
+// contexts is the contexts of one family at a grid index.
+type contexts struct{ family, grid int }
+
+// recallKey adds a class of scores, reuseKey the buffer's capacity in candidates and the covered
+// eighths of the context.
+type recallKey struct {
+	contexts
+	class int
+}
+type reuseKey struct {
+	recallKey
+	slots, eighths int
 }
 
 // MaxCandidates is the longest context, in blocks, that a cycle can index.
@@ -80,9 +93,7 @@ const MaxCandidates = math.MaxUint16
 func NewLibrary(scores Scores, policy Policy, setting Setting, families int) *Library {
 	l := &Library{
 		scores: scores, policy: policy, families: families, classes: 1,
-		cycles: map[int]*Cycle{}, recalls: map[int][]Recall{}, rankings: map[int]*Ranking{},
-		reuses: map[reuseKey]*Reuse{},
-		sheet:  Sheet{Setting: setting, Weighs: policy.Weighs(), Steps: scores.Steps()},
+		sheet: Sheet{Setting: setting, Weighs: policy.Weighs(), Steps: scores.Steps()},
 	}
 	if policy.Weighs() {
 		l.classes = scores.Classes()
@@ -136,53 +147,24 @@ func (l *Library) Critical() func(c Cursor, n, b, steps int) float32 {
 // Cycle returns the cycle of a cursor's family and class at a grid index, and computes it on
 // the first call. The policy must be ByHead.
 func (l *Library) Cycle(c Cursor, grid int) *Cycle {
-	if l.classes == 1 {
-		c.Class = 0
-	}
-	key := l.key(c.Family, int(c.Class), grid)
-	l.mu.RLock()
-	s := l.cycles[key]
-	l.mu.RUnlock()
-	if s != nil {
-		return s
-	}
-	made := l.make(int(c.Family), l.grid[grid])
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if other := l.cycles[key]; other != nil {
-		return other
-	}
-	for class, s := range made {
-		l.cycles[l.key(c.Family, class, grid)] = s
-	}
-	return made[c.Class]
+	family := int(c.Family)
+	all := l.cycles.get(contexts{family, grid}, nil, func([]*Cycle) []*Cycle {
+		return l.make(family, l.grid[grid])
+	})
+	return all[l.class(c)]
 }
 
-// reuseKey is a cycle's key, the buffer's capacity in candidates, and the covered eighths of
-// the context.
-type reuseKey struct{ cycle, slots, eighths int }
+// class returns the class of a cursor, as far as the policy distinguishes classes.
+func (l *Library) class(c Cursor) int { return min(int(c.Class), l.classes-1) }
 
 // Reuse returns the misses of an LRU buffer with the given number of slots on a cursor's cycle.
 // The buffer covers the first eighths of the candidates.
 func (l *Library) Reuse(c Cursor, grid, slots, eighths int) *Reuse {
-	if l.classes == 1 {
-		c.Class = 0
-	}
-	key := reuseKey{l.key(c.Family, int(c.Class), grid), slots, eighths}
-	l.mu.RLock()
-	r := l.reuses[key]
-	l.mu.RUnlock()
-	if r != nil {
-		return r
-	}
-	cycle := l.Cycle(c, grid)
-	made := NewReuse(cycle, slots, (cycle.Candidates*eighths+7)/8)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if r = l.reuses[key]; r == nil {
-		r, l.reuses[key] = made, made
-	}
-	return r
+	key := reuseKey{recallKey{contexts{int(c.Family), grid}, l.class(c)}, slots, eighths}
+	return l.reuses.get(key, nil, func(*Reuse) *Reuse {
+		cycle := l.Cycle(c, grid)
+		return NewReuse(cycle, slots, (cycle.Candidates*eighths+7)/8)
+	})
 }
 
 // Make computes the cycles of contexts of from to to candidate blocks, so that a timed run does
@@ -195,10 +177,6 @@ func (l *Library) Make(from, to int, do func(n int, f func(i int))) {
 	do(max(0, l.Grid(to)-first+1)*l.families, func(i int) {
 		l.Cycle(Cursor{Family: uint16(i % l.families)}, first+i/l.families)
 	})
-}
-
-func (l *Library) key(family uint16, class, grid int) int {
-	return (int(family)*l.classes+class)*len(l.grid) + grid
 }
 
 // make records the cycles of all classes together because they share the order of criticality.

@@ -59,7 +59,7 @@ var Algorithms = []Algorithm{
 	{"infllm", "top-k by representative tokens", Representative, true, false, topKOf},
 	{IndexerName, "top-k of tokens by a lightning indexer (DSA)", Indexed, true, false, topKOf},
 	{"streaming", "sinks and window alone", CuboidMean, false, false,
-		func(*Options) Policy { return Streaming{} }},
+		func(*Options) Policy { return TopK{} }},
 	{"psa", "progressively, until selection.epsilon of the attention is reached", CuboidMean, false,
 		false, func(o *Options) Policy {
 			p := PSA{Epsilon: o.Epsilon, Microbatch: o.Microbatch}

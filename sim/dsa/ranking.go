@@ -20,29 +20,18 @@ func (r *Ranking) Order(t, picks int) []uint16 { return r.order[t*r.depth:][:pic
 // ranking returns the ranking of a cursor's family at a grid index, with at least the given
 // number of stops. Its values do not depend on the number of stops.
 func (l *Library) ranking(c Cursor, grid, stops int) *Ranking {
-	key := int(c.Family)*len(l.grid) + grid
-	l.mu.RLock()
-	r := l.rankings[key]
-	l.mu.RUnlock()
-	if r != nil && r.stops >= stops {
-		return r
-	}
-	n, p := l.grid[grid], l.policy.(ByLayer)
-	if r == nil { // most steps end within n/8 candidates
-		for p.CountAt(stops-1, n, l.kept()) < n/8 {
-			stops *= 2
+	enough := func(r *Ranking) bool { return r.stops >= stops }
+	return l.rankings.get(contexts{int(c.Family), grid}, enough, func(had *Ranking) *Ranking {
+		n, p, stops := l.grid[grid], l.policy.(ByLayer), stops
+		if had != nil {
+			stops = max(stops, 2*had.stops)
+		} else { // most steps end within n/8 candidates
+			for p.CountAt(stops-1, n, l.kept()) < n/8 {
+				stops *= 2
+			}
 		}
-	} else {
-		stops = max(stops, 2*r.stops)
-	}
-	r = l.rank(int(c.Family), n, stops)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if other := l.rankings[key]; other != nil && other.stops >= r.stops {
-		return other
-	}
-	l.rankings[key] = r
-	return r
+		return l.rank(int(c.Family), n, stops)
+	})
 }
 
 // kept is the number of blocks that are always attended to.

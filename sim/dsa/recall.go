@@ -44,24 +44,17 @@ func (l *Library) Recall(c Cursor, grid int) []Recall {
 // fewer than the requested values.
 func (l *Library) recall(c Cursor, grid, values int,
 	find func(t int, v *View, dst []Recall) []Recall) []Recall {
-	key := (int(c.Family)*l.scores.Classes()+int(c.Class))*len(l.grid) + grid
-	l.mu.RLock()
-	recall := l.recalls[key]
-	l.mu.RUnlock()
-	if len(recall) >= values {
+	enough := func(had []Recall) bool { return len(had) >= values }
+	key := recallKey{contexts{int(c.Family), grid}, int(c.Class)}
+	return l.recalls.get(key, enough, func([]Recall) []Recall {
+		sheet, recall := l.sheet, make([]Recall, 0, values)
+		sheet.Weighs = true
+		l.scores.Fill(int(c.Family), l.grid[grid], &sheet)
+		var v View
+		for t := range sheet.Steps {
+			sheet.View(t, l.scores.Skew(int(c.Class)), &v)
+			recall = find(t, &v, recall)
+		}
 		return recall
-	}
-	sheet := l.sheet
-	sheet.Weighs = true
-	l.scores.Fill(int(c.Family), l.grid[grid], &sheet)
-	recall = make([]Recall, 0, values)
-	var v View
-	for t := range sheet.Steps {
-		sheet.View(t, l.scores.Skew(int(c.Class)), &v)
-		recall = find(t, &v, recall)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.recalls[key] = recall
-	return recall
+	})
 }

@@ -1,10 +1,13 @@
 package dsa
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // TopK picks the K blocks with the highest estimated scores, or all if there are fewer, in
 // ascending order. Ties go to the earlier block. ArkVale, Quest, InfLLM and SparseServe select
-// this way.
+// this way, and StreamingLLM (Xiao et al., ICLR 2024) with K = 0.
 type TopK struct{ K int }
 
 // Limit returns K.
@@ -27,7 +30,7 @@ type topK struct {
 	cut    int64   // rank of the last block picked in the last step
 	margin int64   // distance of the next cut below it; 0 = no last step
 	some   []int64 // ranks above the cut
-	heap   []int64
+	ranks  []int64 // scratch of drop
 }
 
 // rank is a sort key: higher scores rank higher, and ties go to the earlier block. It joins the
@@ -47,6 +50,9 @@ func (p *topK) Pick(v *View, dst []uint16) ([]uint16, int) {
 }
 
 func (p *topK) pick(scores []float32, dst []uint16) []uint16 {
+	if p.k == 0 {
+		return dst
+	}
 	if len(scores) <= p.k {
 		for i := range scores {
 			dst = append(dst, uint16(i))
@@ -88,56 +94,12 @@ func (p *topK) above(scores []float32, cut int64) int {
 	return n
 }
 
-// drop returns the surplus-th smallest rank; ranks above it are picked. It uses a heap of the
-// smallest ranks or, if there are too many, a heap of the largest.
+// drop returns the surplus-th smallest rank; ranks above it are picked.
 func (p *topK) drop(some []int64, surplus int) int64 {
 	if surplus == 0 {
 		return noRank
 	}
-	if largest := len(some) - surplus + 1; largest < surplus {
-		for i := range some {
-			some[i] = -some[i]
-		}
-		cut := -p.smallest(some, largest)
-		for i := range some {
-			some[i] = -some[i]
-		}
-		return cut
-	}
-	return p.smallest(some, surplus)
-}
-
-// smallest returns the m-th smallest value.
-func (p *topK) smallest(xs []int64, m int) int64 {
-	h := append(p.heap[:0], xs[:m]...) // the m smallest so far, as a max-heap
-	p.heap = h
-	for i := m/2 - 1; i >= 0; i-- {
-		siftDown(h, i)
-	}
-	for _, x := range xs[m:] {
-		if x < h[0] {
-			h[0] = x
-			siftDown(h, 0)
-		}
-	}
-	return h[0]
-}
-
-func siftDown(h []int64, i int) {
-	v := h[i]
-	for {
-		c := 2*i + 1
-		if c >= len(h) {
-			break
-		}
-		if c+1 < len(h) && h[c+1] > h[c] {
-			c++
-		}
-		if h[c] <= v {
-			break
-		}
-		h[i] = h[c]
-		i = c
-	}
-	h[i] = v
+	p.ranks = append(p.ranks[:0], some...)
+	partition(p.ranks, surplus)
+	return slices.Max(p.ranks[:surplus])
 }

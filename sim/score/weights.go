@@ -67,11 +67,18 @@ const (
 // one page share an error.
 func (s *Process) disturb(dst []float32, n, page, family, first int, deviation float64,
 	what uint64) {
+	add(dst, n, first, float32(deviation), func(b int) blockColumn {
+		return s.errorColumn(family, b/page, what)
+	})
+}
+
+// add adds the scaled columns of n candidates to scores, [steps][n].
+func add(dst []float32, n, first int, scale float32, column func(b int) blockColumn) {
 	for b := range n {
-		c := s.errorColumn(family, b/page, what)
-		row, at := c.row, (int(c.phase)+first)%scoreSteps
+		c := column(b)
+		at := (int(c.phase) + first) % scoreSteps
 		for i := b; i < len(dst); i += n {
-			dst[i] += float32(deviation) * row[at]
+			dst[i] += scale * (c.mu + c.row[at])
 			if at++; at == scoreSteps {
 				at = 0
 			}
@@ -105,16 +112,7 @@ func (s *Process) depart(dst []float32, n, family, q, first int) {
 	p := &s.p
 	variance := 1 + p.Drift*p.Drift + p.Jump*p.Jump + p.Noise*p.Noise
 	scale := float32(p.Group / math.Sqrt(variance))
-	for b := range n {
-		c := s.block(family+(q+1)<<32, b)
-		at := (int(c.phase) + first) % scoreSteps
-		for i := b; i < len(dst); i += n {
-			dst[i] += scale * (c.mu + c.row[at])
-			if at++; at == scoreSteps {
-				at = 0
-			}
-		}
-	}
+	add(dst, n, first, scale, func(b int) blockColumn { return s.block(family+(q+1)<<32, b) })
 }
 
 // fillKept writes the true scores of sinks and window, and the skew of every step. Only the first
