@@ -66,6 +66,25 @@ func (b *below[T]) Writes() (dram, ssd int) {
 	return len(b.lower.writes), len(b.lower.spills)
 }
 
+// Written sets the times when the pending writes arrive in DRAM and on SSD.
+func (b *below[T]) Written(dram, ssd des.Time) {
+	b.kept.saved(dram)
+	b.lower.written(dram, ssd)
+}
+
+// hit counts a hit of a block. It reports whether the chunk that ends there must be written.
+func (b *below[T]) hit(block int32) bool {
+	if b.hits[block] < math.MaxUint8 {
+		b.hits[block]++
+	}
+	return b.ends[block] && int(b.hits[block]) == b.lower.Hits
+}
+
+// fetches reports whether a table that holds no blocks waits for what it loads.
+func (b *below[T]) fetches(t *Table) bool {
+	return b.lower != nil && b.lower.Async && t.load.Tokens > 0
+}
+
 // Kept returns the time when the oldest save ends and its blocks are released. ok is false if there
 // is none or the time is unknown.
 func (b *below[T]) Kept() (at des.Time, ok bool) { return b.kept.next() }
@@ -232,9 +251,8 @@ func (p *Pool) Plan(now des.Time) {
 
 // Written sets the times when the pending writes arrive in DRAM and on SSD.
 func (p *Pool) Written(dram, ssd des.Time) {
-	p.kept.saved(dram)
 	p.parting.saved(dram)
-	p.lower.written(dram, ssd)
+	p.below.Written(dram, ssd)
 }
 
 func (l *Lower) written(dram, ssd des.Time) {

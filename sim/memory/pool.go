@@ -2,7 +2,6 @@ package memory
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/sparseserve/sparseserve/sim/prefix"
@@ -113,7 +112,7 @@ func (p *Pool) Match(g *Grant, target int) int {
 // for it. ok is false if there is no room.
 func (p *Pool) Fetch(g *Grant) (loads, ok bool) {
 	t := g.Table
-	if p.lower == nil || !p.lower.Async || len(t.blocks) > 0 || t.load.Tokens == 0 {
+	if len(t.blocks) > 0 || !p.fetches(t) {
 		return false, true
 	}
 	return true, p.grant(t, t.parts.hit*p.blockTokens+t.load.Tokens, 0, 0)
@@ -212,8 +211,9 @@ func (p *Pool) begin(t *Table) {
 	if p.lower != nil {
 		p.lower.begins(t.own)
 		p.lower.take(t) // before a chunk that is written evicts these chunks
-		for i := range t.match {
-			if p.lower.Hits > 0 && p.hit(t.match[:i+1]) {
+		for i, b := range t.match {
+			if p.hit(b) && p.lower.write(p.keys[b]) {
+				p.keep(t.match[i+1-p.lower.Chunk : i+1])
 				t.written = i + 1
 			}
 		}
@@ -251,21 +251,6 @@ func (p *Pool) enter(t *Table) {
 			}
 		}
 	}
-}
-
-// hit counts a hit of the last block of a text. It reports whether the hit made the block's chunk
-// be written.
-func (p *Pool) hit(text []int32) (written bool) {
-	b := text[len(text)-1]
-	if p.hits[b] < math.MaxUint8 {
-		p.hits[b]++
-	}
-	l := p.lower
-	if !p.ends[b] || int(p.hits[b]) != l.Hits || l.Back || !l.write(p.keys[b]) {
-		return false
-	}
-	p.keep(text[len(text)-l.Chunk:])
-	return true
 }
 
 // keep references the blocks of a chunk until its save ends.

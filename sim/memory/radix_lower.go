@@ -1,10 +1,6 @@
 package memory
 
-import (
-	"math"
-
-	"github.com/sparseserve/sparseserve/sim/des"
-)
+import "github.com/sparseserve/sparseserve/sim/des"
 
 // A tree uses the tiers of lower.go, as a Pool does. A chunk is written when its text enters the
 // tree, when its last page reaches the hit count, or when its node is evicted. A node whose chunks
@@ -15,7 +11,7 @@ import (
 // for it. ok is false if there is no room.
 func (r *Radix) Fetch(g *Grant) (loads, ok bool) {
 	t := g.Table
-	if r.lower == nil || !r.lower.Async || t.branch.last != nil || t.load.Tokens == 0 {
+	if t.branch.last != nil || !r.fetches(t) {
 		return false, true
 	}
 	return true, r.grant(t, t.branch.pages*r.page+t.load.Tokens, 0, 0)
@@ -41,14 +37,6 @@ func (r *Radix) begins(t *Table) {
 	if writes {
 		r.keep(b.last)
 	}
-}
-
-// hit counts a hit of a page. It reports whether the chunk that ends there must be written.
-func (r *Radix) hit(page int32) bool {
-	if r.hits[page] < math.MaxUint8 {
-		r.hits[page]++
-	}
-	return r.ends[page] && int(r.hits[page]) == r.lower.Hits
 }
 
 // entered writes the chunks of a text that entered the tree, with new pages from had on. It also
@@ -99,10 +87,4 @@ func (r *Radix) Plan(now des.Time) {
 		r.lower.now = now
 		r.kept.end(now, r.unlock)
 	}
-}
-
-// Written sets the times when the pending writes arrive in DRAM and on SSD.
-func (r *Radix) Written(dram, ssd des.Time) {
-	r.kept.saved(dram)
-	r.lower.written(dram, ssd)
 }
