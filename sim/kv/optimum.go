@@ -128,18 +128,14 @@ func (t *Trace) nextUses() []int32 {
 }
 
 // each calls f for the blocks of a selection, given the number of existing blocks.
-func (r *tracedRow) each(blocks int, f func(b int)) {
-	tail := int(r.tail)
-	if r.all {
-		tail = 0
-	}
-	for b := range int(r.sinks) {
+func (sel *Selection) each(blocks int, f func(b int)) {
+	for b := range sel.Sinks {
 		f(b)
 	}
-	for _, i := range r.next[:r.used] {
-		f(int(r.sinks) + int(i))
+	for _, i := range sel.Next[:sel.Used] {
+		f(sel.Sinks + int(i))
 	}
-	for b := tail; b < blocks; b++ {
+	for b := sel.Tail; b < blocks; b++ { // from 0 if every block is selected
 		f(b)
 	}
 }

@@ -51,16 +51,9 @@ type tracedDecode struct {
 
 // tracedRow is the selection of one group.
 type tracedRow struct {
-	decode      uint16 // in the step
-	group       uint16 // in the sample
-	all         bool
-	sinks, tail uint16
-	next        []uint16
-	used        uint16 // the first of next that are attended to; the others are only loaded
-	follows     bool   // follows from the request's selection of the step before, by these changes:
-	added       []uint16
-	came        []uint16
-	dropped     []uint16
+	decode uint16 // in the step
+	group  uint16 // in the sample
+	Selection
 }
 
 // begin records a step's requests.
@@ -99,13 +92,12 @@ func (t *Trace) begin(c *Cache, decodes []*Seq) {
 // access records a selection of the current step.
 func (t *Trace) access(s *Seq, g int, sel *Selection) {
 	step := &t.steps[len(t.steps)-1]
-	row := tracedRow{decode: uint16(t.place[s.id]), group: uint16(g), all: sel.All}
+	row := tracedRow{uint16(t.place[s.id]), uint16(g), Selection{All: sel.All, Follows: sel.Follows}}
 	if !sel.All {
-		row.sinks, row.tail, row.next, row.used = uint16(sel.Sinks), uint16(sel.Tail),
-			slices.Clone(sel.Next), uint16(sel.Used)
+		row.Sinks, row.Tail, row.Next, row.Used = sel.Sinks, sel.Tail, slices.Clone(sel.Next), sel.Used
 	}
-	if row.follows = sel.Follows; row.follows {
-		row.added, row.came, row.dropped = slices.Clone(sel.Added), slices.Clone(sel.Came),
+	if sel.Follows {
+		row.Added, row.Came, row.Dropped = slices.Clone(sel.Added), slices.Clone(sel.Came),
 			slices.Clone(sel.Dropped)
 	}
 	step.rows = append(step.rows, row)
@@ -136,7 +128,6 @@ func (t *Trace) Replay(cfg Config) (Stats, error) {
 func (t *Trace) replay(c *Cache) error {
 	seqs := make([]*Seq, len(t.requests))
 	var batch []*Seq
-	var sel Selection
 	for i := range t.steps {
 		step := &t.steps[i]
 		for _, r := range step.gone {
@@ -162,10 +153,7 @@ func (t *Trace) replay(c *Cache) error {
 		for _, l := range c.layers {
 			for ; len(rows) > 0 && int(rows[0].group) < l.To; rows = rows[1:] {
 				r := &rows[0]
-				sel = Selection{Sinks: int(r.sinks), Tail: int(r.tail), Next: r.next, Used: int(r.used),
-					All:     r.all,
-					Follows: r.follows, Added: r.added, Came: r.came, Dropped: r.dropped}
-				c.Access(batch[r.decode], int(r.group), &sel)
+				c.Access(batch[r.decode], int(r.group), &r.Selection)
 			}
 			if _, err := c.Fill(l); err != nil {
 				return err
