@@ -65,6 +65,9 @@ func All() []Metric {
 	always := func(of func(*Summary) float64) func(*Summary) (float64, bool) {
 		return func(s *Summary) (float64, bool) { return of(s), true }
 	}
+	prefixes := func(s *Summary) *PrefixStats { return s.PrefixCache }
+	self := func(v *float64) float64 { return *v }
+	mean := func(u *Use) float64 { return u.Mean }
 	return append(all,
 		Metric{"throughput", "throughput_tok_s", "output", "", "tokens/s", 1, true,
 			always(func(s *Summary) float64 { return s.ThroughputTokS })},
@@ -75,25 +78,20 @@ func All() []Metric {
 		Metric{"requests", "request_throughput", "served", "", "requests/s", 1, true,
 			always(func(s *Summary) float64 { return s.RequestThroughput })},
 		Metric{"good", "request_goodput", "served within SLO", "", "requests/s", 1, true,
-			func(s *Summary) (float64, bool) { return pointed(s.RequestGoodput) }},
+			known(func(s *Summary) *float64 { return s.RequestGoodput }, self)},
 		Metric{"good_share", "good_share", "within SLO", "", "%", 100, true,
-			func(s *Summary) (float64, bool) { return pointed(s.GoodShare) }},
+			known(func(s *Summary) *float64 { return s.GoodShare }, self)},
 		Metric{"served", "served_share", "served", "", "%", 100, true,
 			always(func(s *Summary) float64 { return s.ServedShare })},
 		Metric{"hits", "hit_ratio", "hits in HBM", "", "%", 100, true, func(s *Summary) (float64, bool) {
 			return s.HitRatio, s.HitRatio > 0 || s.BlocksLoadedPerStep > 0
 		}},
 		Metric{"prefix_hits", "prefix_hit_share", "tokens of prompts in the prefix cache", "", "%", 100,
-			true, func(s *Summary) (float64, bool) {
-				if s.PrefixCache == nil {
-					return 0, false
-				}
-				return s.PrefixCache.HitShare, true
-			}},
+			true, known(prefixes, func(p *PrefixStats) float64 { return p.HitShare })},
 		Metric{"prefix_dram", "prefix_dram_share", "prompts in its DRAM", "", "%", 100, true,
-			tierShare(func(p *PrefixStats) int64 { return p.DRAM.HitTokens })},
+			known(prefixes, func(p *PrefixStats) float64 { return p.share(&p.DRAM) })},
 		Metric{"prefix_ssd", "prefix_ssd_share", "prompts on its SSD", "", "%", 100, true,
-			tierShare(func(p *PrefixStats) int64 { return p.SSD.HitTokens })},
+			known(prefixes, func(p *PrefixStats) float64 { return p.share(&p.SSD) })},
 		Metric{"loads", "blocks_loaded_per_step", "blocks loaded a step", "", "", 1, false,
 			func(s *Summary) (float64, bool) {
 				return s.BlocksLoadedPerStep, s.HitRatio > 0 || s.BlocksLoadedPerStep > 0
@@ -104,19 +102,16 @@ func All() []Metric {
 			always(func(s *Summary) float64 { return float64(s.Preempted) })},
 		Metric{"recomputed", "recomputed_share", "recomputed", "", "% of time", 100, false,
 			always(func(s *Summary) float64 { return s.RecomputedShare })},
-		use("hbm", "HBM", func(s *Summary) *Use { return s.HBMUse }),
-		peak("hbm_peak", "HBM peak", func(s *Summary) *Use { return s.HBMUse }),
-		use("dram", "DRAM", func(s *Summary) *Use { return s.DRAMUse }),
-		use("gpu", "GPU busy", func(s *Summary) *Use { return s.GPUUse }),
-		use("h2d", "H2D busy", func(s *Summary) *Use { return s.H2DUse }),
-		use("d2h", "D2H busy", func(s *Summary) *Use { return s.D2HUse }),
+		use("hbm", "HBM", func(s *Summary) *Use { return s.HBMUse }, mean),
+		use("hbm_peak", "HBM peak", func(s *Summary) *Use { return s.HBMUse },
+			func(u *Use) float64 { return u.Peak }),
+		use("dram", "DRAM", func(s *Summary) *Use { return s.DRAMUse }, mean),
+		use("gpu", "GPU busy", func(s *Summary) *Use { return s.GPUUse }, mean),
+		use("h2d", "H2D busy", func(s *Summary) *Use { return s.H2DUse }, mean),
+		use("d2h", "D2H busy", func(s *Summary) *Use { return s.D2HUse }, mean),
 		Metric{"recall", "recall_proxy", "recall proxy", "", "%", 100, true,
-			func(s *Summary) (float64, bool) {
-				if s.RecallProxy == nil {
-					return 0, false
-				}
-				return s.RecallProxy.Mean, true
-			}},
+			known(func(s *Summary) *RecallProxy { return s.RecallProxy },
+				func(p *RecallProxy) float64 { return p.Mean })},
 	)
 }
 
@@ -139,41 +134,21 @@ func AllOf(keys ...string) []Metric {
 	return all
 }
 
-func pointed(v *float64) (float64, bool) {
-	if v == nil {
+// known returns a function for a value of a part of the summary that a run may not have.
+func known[T any](of func(*Summary) *T, value func(*T) float64) func(*Summary) (float64, bool) {
+	return func(s *Summary) (float64, bool) {
+		if part := of(s); part != nil {
+			return value(part), true
+		}
 		return 0, false
 	}
-	return *v, true
 }
 
-// tierShare returns a function for the share of prompt tokens that hit a tier of the prefix cache.
-func tierShare(of func(*PrefixStats) int64) func(*Summary) (float64, bool) {
-	return func(s *Summary) (float64, bool) {
-		if s.PrefixCache == nil {
-			return 0, false
-		}
-		return float64(of(s.PrefixCache)) / float64(max(1, s.PrefixCache.PromptTokens)), true
-	}
+// share returns the share of prompt tokens that hit a tier of the prefix cache.
+func (p *PrefixStats) share(t *PrefixTier) float64 {
+	return float64(t.HitTokens) / float64(max(1, p.PromptTokens))
 }
 
-func use(key, name string, of func(*Summary) *Use) Metric {
-	return Metric{key, key + "_use", name, "", "%", 100, true, func(s *Summary) (float64, bool) {
-		u := of(s)
-		if u == nil {
-			return 0, false
-		}
-		return u.Mean, true
-	}}
-}
-
-func peak(key, name string, of func(*Summary) *Use) Metric {
-	m := use(key, name, of)
-	m.Of = func(s *Summary) (float64, bool) {
-		u := of(s)
-		if u == nil {
-			return 0, false
-		}
-		return u.Peak, true
-	}
-	return m
+func use(key, name string, of func(*Summary) *Use, value func(*Use) float64) Metric {
+	return Metric{key, key + "_use", name, "", "%", 100, true, known(of, value)}
 }
