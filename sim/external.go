@@ -47,35 +47,8 @@ func (s *selection) check() error {
 	if s.Recording == nil {
 		return nil
 	}
-	was, is := s.Recording.Shape, s.SelectionShape()
-	if was.Selection != is.Selection {
-		return fmt.Errorf("selection.recording: selected by %s when recorded, selection.policy is %s now",
-			was.Selection, is.Selection)
-	}
-	if was.Epsilon != is.Epsilon || was.Pipelined != is.Pipelined || was.HeadStops != is.HeadStops {
-		return fmt.Errorf("selection.recording: recorded with %s, now with %s", threshold(&was),
-			threshold(&is))
-	}
-	for _, c := range []struct {
-		what    string
-		was, is int
-	}{
-		{"layers", was.Layers, is.Layers}, {"KV heads", was.KVHeads, is.KVHeads},
-		{"selection.dense_layers", was.DenseLayers, is.DenseLayers},
-		{"system.block_tokens", was.BlockTokens, is.BlockTokens},
-		{"selection.sink_blocks", was.SinkBlocks, is.SinkBlocks},
-		{"selection.recent_blocks", was.WindowBlocks, is.WindowBlocks},
-		{"selection.microbatch", was.Microbatch, is.Microbatch},
-		{"blocks of selection.budget_tokens to choose", was.Candidates, is.Candidates},
-	} {
-		if c.was != c.is {
-			return fmt.Errorf("selection.recording: %s: %d when selections were recorded, %d now", c.what,
-				c.was, c.is)
-		}
-	}
-	if was.Seed != is.Seed {
-		return fmt.Errorf("selection.recording: recorded with seed %d, the seed is %d now",
-			was.Seed, is.Seed)
+	if err := s.Recording.Shape.Same(s.SelectionShape()); err != nil {
+		return fmt.Errorf("selection.recording: %w", err)
 	}
 	return nil
 }
@@ -96,15 +69,4 @@ func (c *Config) SelectionShape() dsa.Shape {
 		shape.HeadStops = c.Spec.Selection.Stop == PSAStopHead
 	}
 	return shape
-}
-
-// threshold formats the stop settings of a recording.
-func threshold(s *dsa.Shape) string {
-	stop := PSAStopLayer
-	if s.HeadStops {
-		stop = PSAStopHead
-	}
-	return fmt.Sprintf("selection.epsilon = %g, selection.pipelined = %v, selection.stop = %q",
-		s.Epsilon,
-		s.Pipelined, stop)
 }

@@ -167,8 +167,8 @@ func TestReplayNeedsTheSameSystem(t *testing.T) {
 		"selection.sink_blocks: 1": func(cfg *sim.Config) {
 			cfg.Spec.Selection.SinkBlocks = 0
 		},
-		"recorded with seed 3, the seed is 4": func(cfg *sim.Config) { cfg.Seed = 4 },
-		"layers: 2":                           func(cfg *sim.Config) { cfg.Model.Layers = 4 },
+		"seed: 3 when selections were recorded, 4 now": func(cfg *sim.Config) { cfg.Seed = 4 },
+		"layers: 2": func(cfg *sim.Config) { cfg.Model.Layers = 4 },
 		"another trace": func(cfg *sim.Config) {
 			cfg.Spec.Prefill.MaxPromptTokens = 90
 		},

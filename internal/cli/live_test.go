@@ -70,7 +70,7 @@ func TestLiveSelectRecordReplay(t *testing.T) {
 	}
 	status, _, errs = runHere(t.Context(), run.NewSimulator().Run,
 		append(replay, "--set", "seed=2")...)
-	if want := "selection.recording: recorded with seed 1, the seed is 2 now"; status != 1 ||
+	if want := "selection.recording: seed: 1 when selections were recorded, 2 now"; status != 1 ||
 		!strings.Contains(errs, want) {
 		t.Errorf("status %d, %q, want %q", status, errs, want)
 	}

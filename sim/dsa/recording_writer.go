@@ -7,26 +7,39 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 )
 
 // Shape is the configuration of a recording of selections. A replay needs the same
-// configuration.
+// configuration. Tag key names what sets a field.
 type Shape struct {
-	Layers       int `json:"layers"`
-	KVHeads      int `json:"kv_heads"`
-	DenseLayers  int `json:"dense_layers"`
-	BlockTokens  int `json:"block_tokens"`
-	SinkBlocks   int `json:"sink_blocks"`
-	WindowBlocks int `json:"window_blocks"`
+	Layers       int `json:"layers" key:"layers"`
+	KVHeads      int `json:"kv_heads" key:"KV heads"`
+	DenseLayers  int `json:"dense_layers" key:"selection.dense_layers"`
+	BlockTokens  int `json:"block_tokens" key:"system.block_tokens"`
+	SinkBlocks   int `json:"sink_blocks" key:"selection.sink_blocks"`
+	WindowBlocks int `json:"window_blocks" key:"selection.recent_blocks"`
 	// candidates selected in addition to sinks and window; for a threshold policy, the microbatch
-	Candidates int    `json:"candidates"`
-	Seed       uint64 `json:"seed"`
+	Candidates int    `json:"candidates" key:"blocks of selection.budget_tokens to choose"`
+	Seed       uint64 `json:"seed" key:"seed"`
 
-	Selection  string  `json:"selection"` // name of the algorithm
-	Epsilon    float64 `json:"epsilon,omitempty"`
-	Microbatch int     `json:"microbatch,omitempty"`
-	Pipelined  bool    `json:"pipelined,omitempty"`
-	HeadStops  bool    `json:"head_stops,omitempty"`
+	Selection  string  `json:"selection" key:"selection.policy"` // name of the algorithm
+	Epsilon    float64 `json:"epsilon,omitempty" key:"selection.epsilon"`
+	Microbatch int     `json:"microbatch,omitempty" key:"selection.microbatch"`
+	Pipelined  bool    `json:"pipelined,omitempty" key:"selection.pipelined"`
+	HeadStops  bool    `json:"head_stops,omitempty" key:"selection.stop by head"`
+}
+
+// Same returns an error if the shape of a run differs from the recording's.
+func (s Shape) Same(now Shape) error {
+	was, is := reflect.ValueOf(s), reflect.ValueOf(now)
+	for i := range was.NumField() {
+		if a, b := was.Field(i), is.Field(i); !a.Equal(b) {
+			return fmt.Errorf("%s: %v when selections were recorded, %v now",
+				was.Type().Field(i).Tag.Get("key"), a, b)
+		}
+	}
+	return nil
 }
 
 // groups is the number of (layer, KV head) pairs that select.
