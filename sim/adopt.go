@@ -17,8 +17,8 @@ import (
 //     enters the cache. The prefix is never loaded whole. The prefill is then an approximation, as
 //     decodes are.
 //
-// Digests of a prefix that is loaded whole are recomputed, without a price. Digests of a prefix that
-// is selected from are in DRAM with their blocks, contiguous per head, and are loaded first.
+// Digests of a prefix that is loaded whole are recomputed, without a price. Digests of a prefix
+// that is selected from are in DRAM with their blocks, contiguous per head, and are loaded first.
 
 // openSeq opens a request's sequence in the cache, starting with its prefix hit.
 func (t *tiered) openSeq(r *request) {

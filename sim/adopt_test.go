@@ -48,8 +48,8 @@ func (c *scenario) asks(t *testing.T) (o *outcome, moves []kv.Moves, work []sim.
 }
 
 // Of 40 tokens 16 are prefilled, in 10 + 2 x 16 ms. A layer by itself has all six blocks of its
-// prefix loaded into a buffer, chunks have them in the cache. What is selected are a sink and three more, whichever way the rest is prefilled, by
-// digests of 64 bytes each, two blocks.
+// prefix loaded into a buffer, chunks have them in the cache. What is selected are a sink
+// and three more, whichever way the rest is prefilled, by digests of 64 bytes each, two blocks.
 func TestPrefixesInDRAMByHand(t *testing.T) {
 	for _, tc := range []struct {
 		prefill, attention string

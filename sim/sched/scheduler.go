@@ -48,7 +48,8 @@ type Config struct {
 	Planner     Planner
 	Memory      memory.Memory // grants KV space at admission and growth
 	Limit       Limit         // limits the batch to the capacity of HBM; nil = no limit
-	Drafts      int           // tokens that a decode verifies in addition to its newest; each has its own KV
+	// Drafts are tokens that a decode verifies in addition to its newest; each has its own KV.
+	Drafts int
 	// Conservativeness scales the memory that base sglang reserves for outputs of running requests.
 	Conservativeness float64
 }
