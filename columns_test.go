@@ -17,10 +17,11 @@ import (
 const columns = 100
 
 // sources are the endings of what is written by hand. Data of tests and results are not.
-var sourceEndings = []string{".go", ".cu", ".cuh", ".h", ".toml", ".sh", ".mk", ".py", ".yaml"}
+var sourceEndings = []string{".go", ".cu", ".cuh", ".h", ".toml", ".sh", ".mk", ".py", ".yaml",
+	".md"}
 
-// TestLinesAreShort holds code and comments to a width. Raw strings may be wider: struct tags,
-// and data of tests.
+// TestLinesAreShort holds code, comments and prose to a width. Raw strings may be wider: struct
+// tags, and data of tests. So may tables, code, generated blocks and single links of documents.
 func TestLinesAreShort(t *testing.T) {
 	out, err := exec.Command("git", "ls-files", "-z").Output()
 	if err != nil {
@@ -47,15 +48,19 @@ func TestLinesAreShort(t *testing.T) {
 
 func TestWide(t *testing.T) {
 	long := strings.Repeat("é", columns+1)
+	words := strings.Repeat("a word ", columns/4)
 	for name, text := range map[string]string{"a.toml": "\n# " + long[2*2:] + "\n#\n",
 		"a.go": "//\n//" + long,
-		"b.go": "package b\n\nconst x = \"" + long + "\"\n"} {
+		"b.go": "package b\n\nconst x = \"" + long + "\"\n",
+		"a.md": "# A page\n" + words + "\n",
+		"b.md": "<!-- a -->\n<!-- /a -->\n```\n```\n" + words + "\n"} {
 		if got := wide(name, []byte(text)); len(got) != 1 || got[0] < 2 {
 			t.Errorf("%s: lines %v are wide, want one", name, got)
 		}
 	}
 	for name, text := range map[string]string{"a.toml": long[2:], "a.go": "package a\n\nconst x = `" +
-		long + "`\n"} {
+		long + "`\n", "a.md": "| " + words + "|\n", "b.md": "```\n" + words + "\n```\n",
+		"c.md": "<!-- a -->\n" + words + "\n<!-- /a -->\n", "d.md": "- [a](" + long + ")\n"} {
 		if got := wide(name, []byte(text)); len(got) > 0 {
 			t.Errorf("%s: lines %v are wide, want none", name, got)
 		}
@@ -74,8 +79,10 @@ func ofWidth(name string) bool {
 // wide returns the lines beyond the width, from 1.
 func wide(name string, text []byte) (lines []int) {
 	start := 0
+	fixed := fixedLines{}
 	for i, line := range bytes.Split(text, []byte("\n")) {
-		if utf8.RuneCount(line) > columns {
+		free := filepath.Ext(name) != ".md" || !fixed.has(string(line))
+		if free && utf8.RuneCount(line) > columns {
 			beyond := start
 			for range columns {
 				_, n := utf8.DecodeRune(text[beyond:])
@@ -88,6 +95,26 @@ func wide(name string, text []byte) (lines []int) {
 		start += len(line) + 1
 	}
 	return lines
+}
+
+// fixedLines finds the lines of a document that cannot be wrapped.
+type fixedLines struct {
+	code  bool
+	block string // generated block
+}
+
+// has takes the next line, and reports whether it cannot be wrapped.
+func (f *fixedLines) has(line string) bool {
+	switch name, mark := strings.CutPrefix(line, "<!-- "); {
+	case strings.HasPrefix(line, "```"):
+		f.code = !f.code
+	case mark && f.block == "":
+		f.block = strings.TrimSuffix(name, " -->")
+	case mark && name == "/"+f.block+" -->":
+		f.block = ""
+	}
+	return f.code || f.block != "" || strings.HasPrefix(line, "|") ||
+		!strings.Contains(strings.TrimPrefix(strings.TrimSpace(line), "- "), " ")
 }
 
 // inRawString reports whether an offset of Go source is within a raw string.

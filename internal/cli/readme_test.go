@@ -155,9 +155,30 @@ func TestSearchedClaims(t *testing.T) {
 	testkit.Golden(t, "claims-search.md", page(t, d))
 }
 
-// The README stays short enough to be read.
-func TestReadmeIsShort(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+var (
+	generatedBlock = regexp.MustCompile(`(?s)<!-- [a-z]+(?: [a-z]+)? -->.*?<!-- /`)
+	word           = regexp.MustCompile(`\S*\w\S*`)
+)
+
+// The README and the pages that are written by hand stay short enough to be read.
+func TestDocumentsAreShort(t *testing.T) {
+	t.Chdir(filepath.Join("..", ".."))
+	total := 0
+	for _, file := range documents(t)[2:] {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if base := filepath.Base(file); base != "configuration.md" && base != "columns.md" {
+			prose := fence.ReplaceAllString(generatedBlock.ReplaceAllString(string(text), ""), "")
+			total += len(word.FindAllString(prose, -1))
+		}
+	}
+	if total > 14_400 || total < 5_000 {
+		t.Errorf("docs/ has %d words written by hand, want 5,000 to 14,400", total)
+	}
+
+	text, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
