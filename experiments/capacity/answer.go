@@ -200,8 +200,8 @@ func (a *Purchase) warn(o *option) {
 		}
 	}
 	if len(a.Seeds) < leastSeeds {
-		add(warn.FewSeeds, "%d of at least %d seeds: how much the answer depends on chance is not "+
-			"known; set seed = [1, 2, 3]", len(a.Seeds), leastSeeds)
+		add(warn.FewSeeds, "%d of at least %d seeds, so the part of chance is not known; "+
+			"set seed = [1, 2, 3]", len(a.Seeds), leastSeeds)
 	}
 	a.Warnings = append(a.Warnings, sum.Warnings...)
 }

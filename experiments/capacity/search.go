@@ -30,7 +30,7 @@ type Trial struct {
 	Stage          string
 	Rate           float64 // requests/s
 	Seed           uint64
-	Bounded        []float64 // what each bound of the service level bounds, s
+	Bounded        []float64 // value of each bounded statistic, s
 	Rejected       float64   // share of the requests
 	Missed         float64   // share that was rejected or missed a bound; 0 where none is asked for
 	Unstable       bool      // the queue grows without end
@@ -253,7 +253,7 @@ func (s *search) warnings(requests int) []warn.Warning {
 	}
 	if len(s.seeds) < leastSeeds {
 		warnings = append(warnings, warn.New(warn.FewSeeds,
-			"%d of at least %d seeds: no interval", len(s.seeds),
+			"%d of at least %d seeds, so there is no interval", len(s.seeds),
 			leastSeeds))
 	}
 	if requests < leastRequests {

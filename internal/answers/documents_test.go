@@ -115,7 +115,7 @@ func TestPurchaseDocument(t *testing.T) {
 		"5.4 % and 0.0192 s error of such predictions, measured",
 		"15 % error is assumed: nothing of the kind was measured",
 		"cheapest: without a margin 4 replicas of vllm-0.15 gpu=a100-80gb tensor_parallel=1, $7.16 an",
-		"headroom: 50 %: holds 30.0 requests/s, missed beyond: tbt; at 31.5, P99 TBT <= 0.1275 s has",
+		"headroom: 50 %: up to 30.0 requests/s, then it misses tbt; at 31.5, P99 TBT <= 0.1275 s has",
 		"limits: P99 TBT <= 0.15 s: 31 % used; P99 TTFT <= 2 s: 8 % used",
 		"steps: of 8192 tokens at most; tried: 1024 8192",
 		"preempted: 7 times under the load; 1.1 % of the steps' time computes lost KV again",

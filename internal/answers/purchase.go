@@ -52,7 +52,7 @@ func choiceLines(a *capacity.Purchase) []string {
 		capacity.USD(c.USDPerMInput), capacity.USD(c.USDPerMOutput), capacity.USD(c.USDPerMTotal))
 	lines = append(lines, marginLines(a)...)
 	if c.Largest != nil && c.Headroom != nil {
-		add("headroom: %.0f %%: holds %s %s%s", 100**c.Headroom, digits(*c.Largest), a.LoadUnit,
+		add("headroom: %.0f %%: up to %s %s%s", 100**c.Headroom, digits(*c.Largest), a.LoadUnit,
 			beyond(c))
 	}
 	add("limits: %s", used(c.Limits))
@@ -82,7 +82,7 @@ func choiceLines(a *capacity.Purchase) []string {
 // beyond lists the limits that the choice misses beyond its largest load.
 func beyond(c *capacity.Choice) (text string) {
 	if len(c.LimitedBy) > 0 {
-		text = ", missed beyond: " + strings.Join(c.LimitedBy, " and ")
+		text = ", then it misses " + strings.Join(c.LimitedBy, " and ")
 	}
 	if c.Beyond != nil {
 		text += fmt.Sprintf("; at %s, %s has %.3g times its limit", digits(c.Fails), c.Beyond.Limit,

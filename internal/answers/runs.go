@@ -17,7 +17,7 @@ type Runs struct {
 	Name     string   // of the experiment or its folder
 	Asked    []string // what was run, a sentence each
 	Sums     []metrics.Summary
-	Settings []map[string]any // what the axes of a sweep set for each run; nil without axes
+	Settings []map[string]any // values of a sweep's axes for each run; nil without axes
 	Systems  []sim.Spec
 	Unit     string // of the rates, such as requests/s
 	// Folders are the folders of the runs, with their requests; "" or nil if there is none.
@@ -105,7 +105,7 @@ func (r *Runs) results(head []doc.Column, rows []runRow) doc.Table {
 			switch {
 			case m.Key == "served" && !x.rejects(),
 				(m.Key == "preempted" || m.Key == "recomputed") && !x.preempts():
-				c = doc.Cell{} // a column that says nothing is not shown
+				c = doc.Cell{} // a column without information is not shown
 			case m.Key == "served":
 				c = doc.As(*x.share().Value, x.share().String())
 			case (m.Key == "ttft_mean" || m.Key == "throughput") && c.Value != nil:
