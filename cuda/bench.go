@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// Clock is what a sample measures.
+// Clock selects what a sample times.
 type Clock int32
 
 // Clocks of Bench.

@@ -65,7 +65,7 @@ func newBars(c *doc.Chart) *barPanel {
 	return p
 }
 
-// effect returns the bar of an effect. Its interval ends at what is possible.
+// effect returns the bar of an effect. Its interval is cut at the possible values.
 func (p *barPanel) effect(e *doc.Effect) doc.Bar {
 	part := doc.Part{Name: "larger, or another value", Color: "#e69f00", Value: e.Value - p.Base}
 	if e.Below {

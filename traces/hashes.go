@@ -16,7 +16,7 @@ const leastBlock, mostBlock = 8, 4096
 
 // readHashIDs makes content of Mooncake's hash_ids, an id per block of a prompt; the last block may
 // be shorter, or have no id. Outputs have no ids; if a later prompt contains an output, the ids of
-// the prompt cover it. The first prompt of several blocks tells their tokens.
+// the prompt cover it. The first prompt of several blocks gives their tokens.
 func readHashIDs(*options) func(rows.Record, *row) error {
 	size := 0 // tokens of a block; 0: not known yet
 	return func(rec rows.Record, r *row) error {

@@ -37,7 +37,7 @@ type row struct {
 	took    des.Time        // from at to the end of its answer, if the file has it
 	later   bool            // follows the session's row before: it has a pause instead of a time
 	pause   des.Time        // of a later row, from the end of the row before
-	asked   []prefix.Piece  // what a later row adds to the conversation; nil: prompt is the whole
+	asked   []prefix.Piece  // a later row's addition to the conversation; nil: prompt is the whole
 	content *prefix.Content // nil if the row has none
 	image   bool            // has an image, which is not served
 	skip    skip

@@ -60,7 +60,7 @@ func (s Spec) checkSessions() error {
 	return nil
 }
 
-// sharesItself is the error for prefix_hit with a trace whose content already determines hits.
+// sharesItself is the error for prefix_hit with a trace that records shared content.
 func (s Spec) sharesItself() error {
 	return fmt.Errorf("workload.prefix_hit = %v: workload.trace = %q says itself what its prompts "+
 		"share; leave prefix_hit out", s.PrefixHit, s.Trace)

@@ -67,7 +67,7 @@ func lookup(m *access, a *cuda.LookupArgs) {
 			*at[cuda.Ptr](m, "Dst", a.Dst, to) = a.Pool + cuda.Ptr(int64(slot)*a.BlockBytes)
 		}
 	}
-	if a.Before != 0 && a.Frees > 0 { // what is left of the caller's count
+	if a.Before != 0 && a.Frees > 0 { // rest of the caller's count
 		slot := a.Pool + cuda.Ptr(int64(*at[int32](m, "FreeSlot", a.FreeSlot, 0))*a.BlockBytes)
 		for round, n := range loaded {
 			for i := int(*at[int64](m, "Before", a.Before, round)) + n; i < endOf(m, a,

@@ -103,7 +103,7 @@ func (m *memory) free(call string, r *region) error {
 // close unmaps everything, including freed ranges.
 func (m *memory) close() {
 	for _, r := range m.regions {
-		unix.Munmap(r.mapped) // fails only for what is no mapping
+		unix.Munmap(r.mapped) // fails only for an address that is no mapping
 	}
 	*m = memory{}
 }

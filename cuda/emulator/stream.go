@@ -44,7 +44,7 @@ func (m *Machine) dropStream(s *stream) {
 	m.order = slices.DeleteFunc(m.order, func(other *stream) bool { return other == s })
 }
 
-// push puts an item at the end of a stream and runs what is due.
+// push appends an item to a stream and runs all due items.
 func (m *Machine) push(s *stream, it item) error {
 	if m.failed != nil {
 		return m.failed

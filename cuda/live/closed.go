@@ -41,7 +41,7 @@ func (d *Device) planClosed(layer int) {
 		s := &p.saves[i]
 		at, end, ok := d.saver.tryReserve(s.n)
 		if !ok {
-			break // those before it must go first
+			break // jobs are queued in order
 		}
 		d.address(layer, s, at, end)
 	}

@@ -70,7 +70,7 @@ type Pinned = mem.Pinned
 type Counters struct {
 	Steps, Loaded, Saved, Layers, RoundTrips int64
 
-	Uploads, UploadBytes int64 // copies of what the host knows to the GPU
+	Uploads, UploadBytes int64 // copies from the host's tables to the GPU
 	Calls                int64 // driver calls that enqueue work
 	Selected             int64 // blocks that decodes read by lists of the server
 	Rounds               int64 // of progressive attention, over all layers

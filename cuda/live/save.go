@@ -184,7 +184,7 @@ func (s *saver) submit(step int64, layer int, at, n, end int64, ready cuda.Event
 		ready: ready}
 	s.open = append(s.open, j)
 	s.mu.Unlock()
-	return j.number, s.q.Do(func(cuda.Machine) error { // when what it waits for is on its stream
+	return j.number, s.q.Do(func(cuda.Machine) error { // after the work that it waits for was launched
 		s.jobs <- j
 		return nil
 	}, s.fail)

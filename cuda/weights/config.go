@@ -16,7 +16,7 @@ type Config struct {
 // llama2Vocab is the maximum vocabulary of the Llama 2 family.
 const llama2Vocab = 50000
 
-// WithDefaults fills what is 0 in a bare shape: eps 1e-5, and the rotary base of the family by its
+// WithDefaults replaces zeros of a bare shape: eps 1e-5, and the rotary base of the family by its
 // vocabulary: 10,000 for Llama 2, 500,000 for Llama 3.
 func (c Config) WithDefaults() Config {
 	if c.Eps == 0 {

@@ -115,7 +115,7 @@ func (h *hfConfig) refuse() error {
 	return nil
 }
 
-// rope reads either spelling; what it can not be is left to Rope.validate.
+// rope reads either spelling; Rope.validate checks the values.
 func (h *hfConfig) rope() Rope {
 	r := Rope{Theta: hfTheta}
 	if h.Theta != nil {

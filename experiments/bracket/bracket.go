@@ -1,9 +1,9 @@
 // Package bracket finds where an answer changes along a line of values: the largest rate that is
 // sustained, the fewest replicas that suffice, the threshold of a question.
 //
-// A Line says which values a search tries. Find searches from one value on, for the border between
-// values that are below it and values that are above it (this file). Cross looks within a range and
-// knows a third answer, undecided (cross.go).
+// A Line has the values that a search tries. Find searches from one value on for the border between
+// two answers (this file). Cross looks within a range and knows a third answer, undecided
+// (cross.go).
 package bracket
 
 import (

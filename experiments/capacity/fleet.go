@@ -24,9 +24,9 @@ type fleetRun struct {
 // Stages of a purchase search, in addition to the stages of a goodput search.
 const (
 	stageReplicas = "replicas" // how many the load needs
-	stageExpected = "expected" // what is bought under the load, without a margin
-	stageMiss     = "miss"     // how near a candidate comes that no number of replicas makes hold
-	stageEffect   = "effect"   // of a resource, that there is a tenth more of
+	stageExpected = "expected" // replicas for the load without a margin
+	stageMiss     = "miss"     // distance of a candidate that no number of replicas makes hold
+	stageEffect   = "effect"   // of a tenth more of a resource
 )
 
 func (r *fleetRun) why() []string { return r.slo.why(r.trials) }

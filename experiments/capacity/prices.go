@@ -23,7 +23,7 @@ type Price struct {
 	Provider   string    `toml:"provider" json:"provider"`
 	GPU        string    `toml:"gpu" json:"gpu"` // name of a card
 	USDPerHour float64   `toml:"usd_per_hour" json:"usd_per_gpu_hour"`
-	Offer      string    `toml:"offer" json:"offer"` // what is sold under that price
+	Offer      string    `toml:"offer" json:"offer"` // product with that price
 	Read       time.Time `toml:"date" json:"-"`
 	Date       string    `toml:"-" json:"date"`            // when it was read, as in 2026-11-09
 	Source     string    `toml:"source" json:"source"`     // where

@@ -18,7 +18,7 @@ type option struct {
 	family   string // label of the candidate whose step size is another one; empty: none
 	load     float64
 	asked    limits // the service level
-	margin          // what is added to them
+	margin          // on top of asked
 	price    Price
 	machine  string  // model, card, engine and GPUs of a replica
 	gpus     int     // of a replica

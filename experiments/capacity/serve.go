@@ -21,7 +21,7 @@ type program struct {
 	mode string // prefix_cache.mode that it does not have
 	tree string // why
 	off  string // flag that switches its prefix cache off
-	ssd  string // what it needs for the tier on SSD
+	ssd  string // its requirement for the tier on SSD
 	// flags returns the words of the command.
 	flags func(l *launch) []string
 }
@@ -45,7 +45,7 @@ const (
 // oldVLLM is the engine of vLLM 0.5 and 0.6, which lack some flags and have other defaults.
 const oldVLLM = "vllm-0.5"
 
-// launch is what a command is made from.
+// launch has the inputs of a command.
 type launch struct {
 	*sim.Spec
 	model  string // repository or folder of the weights, quoted for a shell
@@ -95,7 +95,7 @@ func ServeCommand(p *config.Point) (command, why string, err error) {
 	return strings.Join(of.flags(l), " "), "", nil
 }
 
-// launchOf returns what the command of a point is made from, its tokens in whole blocks.
+// launchOf returns the inputs of a point's command, its tokens in whole blocks.
 func launchOf(p *config.Point) (*launch, error) {
 	model, err := hw.LoadModel(p.Model)
 	if err != nil {
@@ -271,7 +271,7 @@ func servedModel(model, source string) string {
 	return "'" + strings.ReplaceAll(model, "'", `'\''`) + "'"
 }
 
-// ServeLacks lists what the command of a point cannot express and what it switches off; "" if
+// ServeLacks lists settings that a point's command cannot express or switches off; "" if
 // there is nothing.
 func ServeLacks(p *config.Point) string {
 	s := &p.System

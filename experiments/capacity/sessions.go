@@ -39,7 +39,7 @@ func hasTurns(w *traces.Spec) bool {
 		return false
 	}
 	stream, err := traces.Open(*w, 0)
-	if err != nil { // a run says so
+	if err != nil { // a run returns that error
 		return false
 	}
 	defer stream.Close()
@@ -57,7 +57,7 @@ func turnsOf(w *traces.Spec) turns {
 		return turnsOfFile(*w, points)
 	}
 	lengths, err := traces.ParseLengths("sessions.turns", w.Turns)
-	if err != nil { // a run says so
+	if err != nil { // a run returns that error
 		return turns{mean: 1}
 	}
 	var all []int

@@ -32,7 +32,7 @@ const (
 	aloneRequests = 16   // a replica, that show how long a request takes by itself
 	leastProbe    = 100  // requests of a probe that doubles the rate
 	closeProbe    = 300  // and of one between two rates: long prompts are few, and decide
-	mostProbe     = 4000 // requests of a probe: what a probe of short requests costs is bounded
+	mostProbe     = 4000 // requests of a probe; bounds the cost of probes of short requests
 	probeTurns    = 20   // times that the requests in flight are replaced in a probe
 	mostDoublings = 16   // of the rate
 	// sustainedWidth is the relative width of the last bracket: two rates are tried within a doubling.
@@ -40,8 +40,8 @@ const (
 	keepsUp        = 0.9 // share of the arrivals that is answered as fast as it comes
 
 	chosenRates    = 5
-	lowestShare    = 0.2  // of what the weakest system sustains
-	highestShare   = 1.1  // of what the best system sustains
+	lowestShare    = 0.2  // of the rate that the weakest system sustains
+	highestShare   = 1.1  // of the rate that the best system sustains
 	useful         = 0.25 // of the best: a system that sustains less does not set the lowest rate
 	chosenRequests = 200  // a run at the least: P99 of fewer is noisy
 	mostRunOf      = 2000 // requests of a chosen run

@@ -53,7 +53,7 @@ func trailTable(found []Goodput) []byte {
 	return table.Bytes()
 }
 
-// boundsText lists what each bound bounds and its limit, in seconds, as in
+// boundsText lists each bound's statistic and limit, in seconds, as in
 // "tbt_p99=0.04/0.2; delay_mean=1.2/2".
 func boundsText(bounds []config.Bound, values []float64) string {
 	words := make([]string, len(bounds))

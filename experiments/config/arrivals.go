@@ -55,8 +55,8 @@ func (l *loader) contradicted() *KeyError {
 	return nil
 }
 
-// ownArrivals makes the requests of a trace arrive at its recorded times, at a rate that the user
-// chose, or at a rate to be chosen from what the systems sustain. A search may begin at any rate.
+// ownArrivals makes the requests of a trace arrive at its recorded times, at the user's rate, or at
+// rates to be chosen from the rates that the systems sustain. A search may begin at any rate.
 func (l *loader) ownArrivals() error {
 	w := &l.cfg.Workload
 	if w.Trace == "" || !w.HasRate() || l.chosen("workload.rate") || l.search {

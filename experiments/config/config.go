@@ -50,7 +50,7 @@ type Common struct {
 	Output   Output
 }
 
-// Output says which files a run writes in addition to its summary and requests.
+// Output selects the files that a run writes beside its summary and requests.
 type Output struct {
 	// write steps.csv: one row per batch step
 	Steps bool `toml:"steps"`
@@ -79,7 +79,7 @@ func (c *Common) tables() []settable {
 		{"slo", &c.SLO}, {"metrics", &c.Metrics}, {"output", &c.Output}}
 }
 
-// partOf has the tables of the parts of other tables' structs, besides those of a system.
+// partOf names the table of each struct that is a field of another table, except in systems.
 var partOf = map[string]string{"sessions": "workload", "longbench": "workload",
 	"estimates": "scores"}
 

@@ -15,7 +15,7 @@ type KeyError struct {
 	Value  string // as TOML would print it; empty when the key itself is wrong
 	Reason string
 	With   []string // keys that it cannot stand with
-	Err    error    // what the reason was made from, if anything
+	Err    error    // the error behind the reason; may be nil
 }
 
 func (e *KeyError) Error() string {

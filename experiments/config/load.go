@@ -95,7 +95,7 @@ type loader struct {
 	fitted   string    // the model that the experiment below is fitted to
 	onGPU    string    // its card
 	pinned   []Setting // keys of its engine, where that holds (engine.go)
-	search   bool      // for the largest rate: those set are where it begins
+	search   bool      // a search for the largest rate begins at the set rates
 	buys     bool      // for a plan: a system that does not fit its GPUs is no error
 	unfit    []Unfit
 	compares bool // with a record of a real server
@@ -159,7 +159,7 @@ func (l *loader) apply(doc *document, flag bool) error {
 	l.addAbsent(doc)
 	l.cfg.files = append(slices.Clip(l.cfg.files), doc.name)
 	if len(doc.under("systems")) > 0 {
-		l.presets, l.custom = nil, nil // the file says which systems run
+		l.presets, l.custom = nil, nil // the file selects the systems
 	}
 	kept := doc.complete()
 	_, builtIn := experiments.Named(doc.name)

@@ -18,7 +18,7 @@ type Point struct {
 	Seed   uint64
 	System sim.Spec
 
-	Warnings []warn.Warning // of its configuration; no part of what the point is
+	Warnings []warn.Warning // of its configuration; no part of the point's identity
 }
 
 // loads lists the workloads that the experiment expands over: by rate, or by the clients of a

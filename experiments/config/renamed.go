@@ -2,7 +2,7 @@ package config
 
 import "strings"
 
-// renamed has the names that keys had before, and what they are called now.
+// renamed maps old names of keys to current ones.
 var renamed = func() map[string]string {
 	names := map[string]string{"seeds": "seed", "workload.sessions": "sessions.count",
 		"workload.turns": "sessions.turns", "workload.system_prompts": "sessions.system_prompts",

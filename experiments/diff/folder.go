@@ -21,7 +21,7 @@ type Folder struct {
 	runs   []storedRun
 	config map[string]string // key -> value; nil for a sweep
 
-	version string // of the model; empty where nothing says so
+	version string // of the model; empty if unknown
 }
 
 // storedRun is one object of summary.json.

@@ -28,14 +28,14 @@ type Claim struct {
 	Text   string    `toml:"text"`
 	Kind   string    `toml:"kind"` // ratio | share | bandwidth | points | speedup | seconds
 	Values []float64 `toml:"values"`
-	// Class is what each number is evidence of; empty: all are independent.
+	// Class is the kind of evidence of each number; empty: all are independent.
 	Class []Class `toml:"class"`
 	Note  string  `toml:"note"` // on what our number is measured, and why it differs
 	measurement
 	Numbers []source `toml:"numbers"` // what differs for each of several values
 }
 
-// Class describes how much the agreement of a number with the paper's says about the model.
+// Class is the kind of evidence that a number's agreement with the paper's is.
 type Class string
 
 const (

@@ -201,7 +201,7 @@ func (c *cell) mean(y int, most float64) (float64, doc.Sample) {
 	if c.interval != nil {
 		s = *c.interval
 	}
-	if most > 0 && s.High != nil && mean <= most { // ends at what is possible
+	if most > 0 && s.High != nil && mean <= most { // ends at the possible values
 		high := min(*s.High, most)
 		s.High = &high
 	}

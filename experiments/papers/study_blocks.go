@@ -211,7 +211,7 @@ func (l *Studies) evictions(spec *evictionSpec, t *run.Table) error {
 		err = addRows(l, t, all, func(c combination) ([]any, error) {
 			stats, err := replay(r, c.eviction, c.pool == "per-layer", int64(c.gib*(1<<30)))
 			if err != nil {
-				return nil, nil // too small for what is in use at once
+				return nil, nil // too small for the blocks in use at once
 			}
 			return []any{seed, c.pool, c.eviction, c.gib, r.Trace.Steps(), stats.Selected, stats.Loaded,
 				1 - float64(stats.Loaded)/float64(stats.Selected)}, nil

@@ -106,7 +106,7 @@ func (s *prepared) close() {
 	}
 }
 
-// prepare loads what a point names. The caller closes it.
+// prepare loads the files that a point names. The caller closes it.
 func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
 	model, err := p.Shard()
 	if err != nil {

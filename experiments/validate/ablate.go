@@ -19,7 +19,7 @@ import (
 // the profile of its card.
 type AblationCard struct {
 	Dir     string
-	Profile string // "" is what the runs name
+	Profile string // "": the card that the runs name
 }
 
 // StepErrors are means over runs of the absolute error of a run's mean step time, for decode-only

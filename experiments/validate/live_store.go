@@ -17,7 +17,7 @@ import (
 // manifestFile is the last file written to the folder of a kept live run.
 const manifestFile = "point.json"
 
-// manifest has what a live run depends on besides its configuration.
+// manifest has the versions and files on which a live run depends besides its configuration.
 type manifest struct {
 	Inputs  config.Inputs `json:"inputs"`
 	Device  string        `json:"device,omitempty"`

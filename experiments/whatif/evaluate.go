@@ -17,7 +17,7 @@ import (
 // search finds the metric.
 type subject struct {
 	capacity.Candidate
-	hash string // the same for what is configured alike
+	hash string // the same for equal configurations
 }
 
 // Value is the metric of a subject.

@@ -131,7 +131,7 @@ func (s *Study) checkLoad() error {
 	return s.oneLoad("--metric " + s.Metric.Name)
 }
 
-// oneLoad refuses a configuration of several loads for what a flag asks.
+// oneLoad refuses a configuration of several loads for a flag that needs one.
 func (s *Study) oneLoad(flag string) error {
 	if n := len(s.cfg.Rates) * len(s.cfg.Clients); n > 1 {
 		return fmt.Errorf("%s: the configuration has %d loads and is about one; choose it, as in "+

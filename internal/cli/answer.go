@@ -18,7 +18,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/show"
 )
 
-// answer is what a command finds: its data as JSON, its document and its files.
+// answer is the result of a command: its data as JSON, its document and its files.
 type answer struct {
 	data  any
 	doc   func(name string) *doc.Doc
@@ -26,7 +26,7 @@ type answer struct {
 }
 
 // answer finds an answer and writes it with its figures into its folder. It prints the answer as
-// JSON, or as text with the names of its files. unit is what the progress counts.
+// JSON, or as text with the names of its files. The progress counts units.
 func (r *resultFlags) answer(ctx context.Context, app *App, folder *run.Folder, unit string,
 	find func(*progress) (*answer, []string, error)) error {
 	bar := newProgress(app.Stderr, unit)

@@ -70,7 +70,7 @@ func printJSON(app *App, v any) error {
 	return e.Encode(v)
 }
 
-// printNotes prints what a command found and repaired.
+// printNotes prints problems that a command found and repaired.
 func printNotes(w io.Writer, notes []string) {
 	for _, n := range notes {
 		fmt.Fprintf(w, "note: %s\n", oneLine(n))

@@ -91,7 +91,7 @@ func (p *progress) say(text string) {
 	}
 }
 
-// at sets how many of all items are done, and what the next is.
+// at sets the number of finished items and the name of the next.
 func (p *progress) at(done, of int, what string) {
 	p.planned(of - p.total)
 	p.say(what)
@@ -156,7 +156,7 @@ func early(points []config.Point, every time.Duration,
 		}
 		slices.SortFunc(done, func(a, b run.Result) int { return place(a) - place(b) })
 		if draw(done) != nil {
-			draw = nil // the pictures of all runs say what is wrong
+			draw = nil // the error appears when all runs are drawn
 		}
 		last = time.Now()
 	}

@@ -137,7 +137,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	return nil
 }
 
-// announce prints what is about to run.
+// announce prints the runs that follow.
 func (s *simulateCmd) announce(app *App, sweep *config.Sweep, head *head, folder *run.Folder,
 	points, missing int) {
 	if s.JSON {

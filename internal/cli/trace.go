@@ -78,7 +78,7 @@ func (d *describeCmd) describe(ctx context.Context) (traces.Description, error) 
 	if err != nil {
 		return traces.Description{}, err
 	}
-	kv.Tokenizer = traces.Tokenizer(model.Counter()) // --model is that of the caches
+	kv.Tokenizer = traces.Tokenizer(model.Counter()) // --model sizes the caches
 	return traces.DescribeWorkload(ctx, d.File, point.Workload, point.Seed, kv)
 }
 

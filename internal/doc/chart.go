@@ -88,7 +88,7 @@ type Point struct {
 // Bar is one bar of stacked parts. Its Sample describes the whole bar.
 type Bar struct {
 	Group string `json:"group,omitempty"` // bars of one group stand together
-	Name  string `json:"name"`            // empty where the group says all
+	Name  string `json:"name"`            // empty if the group's name suffices
 	Note  string `json:"note,omitempty"`  // at its end; empty for its value
 	Parts []Part `json:"parts"`
 	Sample

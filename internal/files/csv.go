@@ -66,7 +66,7 @@ func (c CSVWriter) Flush() error {
 // CSVReader reads rows that a CSVWriter wrote. Its errors name file, line and fault.
 type CSVReader struct {
 	path  string
-	Above int // lines of the file above what is read
+	Above int // lines of the file above the text
 	*csv.Reader
 }
 

@@ -15,7 +15,7 @@ import (
 // Check returns an error for the first field that breaks its tags, of the struct that v points to
 // or of a row in it:
 //
-//   - want: what a text that must not be empty is
+//   - want: description of a text that must not be empty
 //   - values: the allowed texts
 //   - range: the bounds of a number (units.Bounds); a limit may be a key of the same struct
 //   - with: a key of the same struct without which the field means nothing; other tags hold only

@@ -11,7 +11,7 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// layout says where a benchmark's result has its aggregates. Keys of nested objects are joined by
+// layout has the paths of a benchmark's aggregates. Keys of nested objects are joined by
 // dots; an empty key is not in the result.
 type layout struct {
 	format string

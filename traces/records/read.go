@@ -70,7 +70,7 @@ func read(f *rows.File) (*Record, error) {
 	return m, nil
 }
 
-// note adds a sentence to what a reader must know of the record.
+// note adds a sentence to the record's notes.
 func (m *Record) note(format string, values ...any) {
 	m.Notes = append(m.Notes, fmt.Sprintf(format, values...))
 }

@@ -20,7 +20,7 @@ type Record struct {
 	// seconds and tokens/s. Requests are then made from its load, and have no latencies (NaN). nil if
 	// the record has requests.
 	Figures map[string]float64
-	Notes   []string // sentences on what is made or estimated
+	Notes   []string // sentences on made or estimated values
 }
 
 // Request is one request of a real server and what its client saw.

@@ -10,7 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// A tool says where a benchmark's record has the fields of a request: paths in a JSON object, keys
+// A tool has the paths of a request's fields in a benchmark's record: paths in a JSON object, keys
 // joined by dots and the first element of a list as 0, or columns of a CSV. a|b are alternatives,
 // of which the first that is there counts.
 type tool struct {
@@ -28,7 +28,7 @@ type tool struct {
 	partial          bool   // a request without output tokens failed
 	none             string // written for a missing value
 	text             string // top-level key of the prompt or request body
-	advice           string // how to record what is missing
+	advice           string // how to record missing fields
 }
 
 const streaming = "record with streaming, so that first tokens have a time"

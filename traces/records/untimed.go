@@ -9,7 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// load is how a benchmark's client sent requests whose times the result does not have.
+// load is the arrival process of a benchmark's client, for results without times.
 type load struct {
 	Rate     limit   `json:"request_rate"`    // requests/s of Poisson arrivals
 	Clients  limit   `json:"max_concurrency"` // requests at a time

@@ -41,7 +41,7 @@ type Reader interface {
 	Fault(err error) *Error // err as an error of that record
 }
 
-// NewReader returns the rows below a header, or JSON values, as the first character says.
+// NewReader returns the rows below a header or, after an opening bracket, JSON values.
 func NewReader(f *File) (Reader, error) {
 	if !f.IsJSON() {
 		return NewTable(f)

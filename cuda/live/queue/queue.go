@@ -21,7 +21,7 @@ import (
 type Queue struct {
 	cuda.Machine         // by both threads
 	own          counted // of the thread
-	step         int64   // of what is enqueued now
+	step         int64   // of the work that is enqueued now
 	layer        int     // likewise; below 0: none
 	closed       bool
 	work         chan entry
