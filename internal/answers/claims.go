@@ -58,7 +58,8 @@ func claimTables(model string, outcomes []papers.Outcome) (tables []doc.Table) {
 			if v.Paper != "sparseserve" {
 				at = v.Paper + ", " + at
 			}
-			t.Add(claimName(v), what, at, claimed(v), ours(v), interval(v), deviation(v), verdict(v))
+			ours, interval, deviation, verdict := outcomeCells(v)
+			t.Add(claimName(v), what, at, claimed(v), ours, interval, deviation, verdict)
 		}
 		tables = append(tables, t)
 	}
@@ -151,35 +152,23 @@ func claimed(v *papers.Outcome) doc.Cell {
 	return doc.As(v.Value, sign+claimNumber(v, v.Value))
 }
 
-func ours(v *papers.Outcome) doc.Cell {
+// outcomeCells returns our number, its interval, its deviation and its verdict.
+func outcomeCells(v *papers.Outcome) (ours doc.Cell, interval string, deviation doc.Cell,
+	verdict string) {
+	interval, deviation, verdict = "-", doc.None(), string(v.Verdict)
 	if !v.Measured() {
-		return doc.None()
+		return doc.None(), interval, deviation, strings.TrimPrefix(v.Note, "not yet measured: ")
 	}
-	return doc.As(*v.Ours, claimNumber(v, *v.Ours))
-}
-
-func interval(v *papers.Outcome) string {
-	if !v.Measured() || *v.Low == *v.High {
-		return "-"
+	if *v.Low != *v.High {
+		interval = claimNumber(v, *v.Low) + " to " + claimNumber(v, *v.High)
 	}
-	return claimNumber(v, *v.Low) + " to " + claimNumber(v, *v.High)
-}
-
-func deviation(v *papers.Outcome) doc.Cell {
-	if !v.Measured() || v.Bound != "" {
-		return doc.None()
+	if v.Bound == "" {
+		deviation = doc.As(100**v.Deviation, fmt.Sprintf("%+.0f %%", 100**v.Deviation))
 	}
-	return doc.As(100**v.Deviation, fmt.Sprintf("%+.0f %%", 100**v.Deviation))
-}
-
-func verdict(v *papers.Outcome) string {
-	switch {
-	case !v.Measured():
-		return strings.TrimPrefix(v.Note, "not yet measured: ")
-	case v.Verdict == papers.Fail:
-		return "FAIL"
+	if v.Verdict == papers.Fail {
+		verdict = "FAIL"
 	}
-	return string(v.Verdict)
+	return doc.As(*v.Ours, claimNumber(v, *v.Ours)), interval, deviation, verdict
 }
 
 // oursJudged returns our number with its verdict.
@@ -187,7 +176,8 @@ func oursJudged(v *papers.Outcome) string {
 	if !v.Measured() {
 		return "-"
 	}
-	return ours(v).String() + " " + verdict(v)
+	ours, _, _, verdict := outcomeCells(v)
+	return ours.String() + " " + verdict
 }
 
 // claimNumber formats a number of a claim in its unit.

@@ -178,7 +178,7 @@ const hostOffAbove, hostShareAbove = 0.15, 0.1
 
 // slowHost reports runs in which the host's part of decode steps differs from the simulation.
 func slowHost(runs []validate.ValidatedRun) []string {
-	of, off := 0, []float64{}
+	of, least, most, off := 0, math.Inf(1), 0.0, 0
 	for i := range runs {
 		host, ok := runs[i].Of("phase_decode_host_s")
 		linears, known := runs[i].Of("phase_decode_linears_s")
@@ -187,19 +187,17 @@ func slowHost(runs []validate.ValidatedRun) []string {
 		}
 		of++
 		if ratio := host.Live / host.Simulated; math.Abs(ratio-1) > hostOffAbove {
-			off = append(off, ratio)
+			off, least, most = off+1, min(least, ratio), max(most, ratio)
 		}
 	}
-	if len(off) == 0 {
+	if off == 0 {
 		return nil
 	}
-	times := fmt.Sprintf("%.2f", slices.Min(off))
-	if most := fmt.Sprintf("%.2f", slices.Max(off)); most != times {
-		times += " to " + most
-	}
+	times := strings.Join(slices.Compact([]string{fmt.Sprintf("%.2f", least),
+		fmt.Sprintf("%.2f", most)}), " to ")
 	return []string{fmt.Sprintf("In %d of %s the host's part of a decode takes %s times what is "+
 		"simulated: hosts of one card differ; `sparseserve calibrate host` fits this one to a live run.",
-		len(off), Count(of, "run"), times)}
+		off, Count(of, "run"), times)}
 }
 
 // order reports whether the simulation ranks the systems as the live runs do, and lists the pairs
