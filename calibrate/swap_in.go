@@ -29,10 +29,10 @@ func (swapIn) points(p *planner) {
 	}
 }
 
-// swapped returns the rows that a call loads.
-func swapped(at observation) float64 { return float64(at.At("requests") * at.At("misses")) }
-
-func swappedBytes(at observation) float64 { return swapped(at) * float64(at.At("row_bytes")) }
+// swappedBytes are the bytes of the rows that a call loads.
+func swappedBytes(at observation) float64 {
+	return float64(at.At("requests") * at.At("misses") * at.At("row_bytes"))
+}
 
 // fit finds t = launch + waves * slots * scan + max(bytes/rate, bytes of a request/request_rate),
 // with a rate of at most the link's. It needs the link's rate and the number of SMs, each of which
