@@ -50,7 +50,7 @@ endif
 
 # Static programs: they run on a GPU machine without Go. Where Go is missing, those built elsewhere
 # are used.
-GPU_PROGRAMS := gpu.test live.test latent.test sparseserve
+GPU_PROGRAMS := gpu.test live.test sparseserve
 
 .PHONY: gpu-programs
 gpu-programs:
@@ -59,7 +59,6 @@ gpu-programs:
 	  export CGO_ENABLED=0; \
 	  $(GO) test -c -tags gpu -ldflags=-s -o $(CUDA_BUILD)/gpu.test ./cuda && \
 	  $(GO) test -c -tags gpu -ldflags=-s -o $(CUDA_BUILD)/live.test ./cuda/live && \
-	  $(GO) test -c -tags gpu -ldflags=-s -o $(CUDA_BUILD)/latent.test ./cuda/live/latent && \
 	  $(GO) build -trimpath -ldflags=-s -o $(CUDA_BUILD)/sparseserve .; \
 	else \
 	  for p in $(GPU_PROGRAMS); do \
@@ -81,8 +80,6 @@ gpu-test: cuda gpu-programs
 	  -test.timeout 10m
 	SPARSESERVE_CUDA_LIB=$(abspath $(CUDA_LIB)) $(CUDA_BUILD)/live.test -test.run '^TestGPU' -test.v \
 	  -test.timeout 10m
-	SPARSESERVE_CUDA_LIB=$(abspath $(CUDA_LIB)) $(CUDA_BUILD)/latent.test -test.run '^TestGPU' \
-	  -test.v -test.timeout 10m
 
 gpu-check:
 	sh cuda/check.sh $(CUDA_OUT)

@@ -22,7 +22,7 @@ type decodes struct {
 }
 
 // beginDecodes uploads the input of the step's decode attention.
-func (d *Device) beginDecodes(s *sim.Step) {
+func (d *paged) beginDecodes(s *sim.Step) {
 	c := &d.decodes
 	*c = decodes{}
 	for i := range s.Rows {
@@ -54,11 +54,11 @@ func (d *Device) beginDecodes(s *sim.Step) {
 	}
 }
 
-// attend writes K and V of the layer's tokens to their blocks, if ready has not, digests and saves
+// attend implements attention: it writes K and V of the layer's tokens to their blocks, if ready has not, digests and saves
 // full blocks, and runs the attention of all rows. In a layer with decodes only, attention comes
 // before digests and saves. Q and K of prefills are rotated here, where the slots of their blocks
 // are known, because the same kernel writes K and V.
-func (d *Device) attend(layer int, w *sim.Work) {
+func (d *paged) attend(layer int, w *sim.Work) {
 	d.planLayer(layer, w)
 	if d.queue.Err() != nil {
 		return
@@ -70,11 +70,12 @@ func (d *Device) attend(layer int, w *sim.Work) {
 		d.clock.mark(phaseHost) // the layer's round trip ends: all that its launches need is there
 	}
 	d.startLoads()
-	d.attention(layer, w)
+	d.attendPlanned(layer, w)
+	d.nameHits(layer + 1)
 }
 
-// attention launches the attention of the layer's plan, and closes full blocks.
-func (d *Device) attention(layer int, w *sim.Work) {
+// attendPlanned launches the attention of the layer's plan, and closes full blocks.
+func (d *paged) attendPlanned(layer int, w *sim.Work) {
 	p := &d.plan
 	d.loadPrefixes(layer)
 	d.launch(p.opens...)
@@ -111,7 +112,7 @@ func (d *Device) attention(layer int, w *sim.Work) {
 }
 
 // planLayer writes the arrays for all launches of the layer's attention.
-func (d *Device) planLayer(layer int, w *sim.Work) {
+func (d *paged) planLayer(layer int, w *sim.Work) {
 	d.plan.clear()
 	d.nameHits(layer)
 	if w.Decodes > 0 {
@@ -158,18 +159,18 @@ func (p *plan) clear() {
 }
 
 // layerPool returns the start of the layer's slots: without offloading each layer has its own part.
-func (d *Device) layerPool(layer int) cuda.Ptr {
+func (d *paged) layerPool(layer int) cuda.Ptr {
 	if d.offload {
 		return d.pool
 	}
 	return d.pool + cuda.Ptr(int64(layer)*int64(d.hbmPages()*d.geo.KVHeads)*d.geo.BlockBytes)
 }
 
-func (d *Device) scale() float32 { return float32(1 / math.Sqrt(float64(d.model.HeadDim))) }
+func (d *paged) scale() float32 { return float32(1 / math.Sqrt(float64(d.model.HeadDim))) }
 
 // decodeArgs returns the arguments of the layer's decodes that do not depend on a list or
 // selection: for the write of their newest tokens, and for their attention.
-func (d *Device) decodeArgs(layer int) (*cuda.KVWriteArgs, *cuda.DecodeArgs) {
+func (d *paged) decodeArgs(layer int) (*cuda.KVWriteArgs, *cuda.DecodeArgs) {
 	c, md, b := &d.decodes, d.model, &d.scratch
 	write := (*cuda.KVWriteArgs)(d.decodeWrite(layer))
 	a := &cuda.DecodeArgs{
@@ -182,7 +183,7 @@ func (d *Device) decodeArgs(layer int) (*cuda.KVWriteArgs, *cuda.DecodeArgs) {
 }
 
 // planDecodes prepares the decodes' part of a layer.
-func (d *Device) planDecodes(layer int, w *sim.Work) {
+func (d *paged) planDecodes(layer int, w *sim.Work) {
 	c, p, b := &d.decodes, &d.plan, &d.scratch
 	write, a := d.decodeArgs(layer)
 	p.decode = a
@@ -214,7 +215,7 @@ func (d *Device) planDecodes(layer int, w *sim.Work) {
 }
 
 // planFilled adds the blocks that the decodes' tokens fill.
-func (d *Device) planFilled(pool cuda.Ptr) {
+func (d *paged) planFilled(pool cuda.Ptr) {
 	heads := d.geo.KVHeads
 	for i := range d.decodes.n {
 		row := &d.rows[i]
@@ -224,14 +225,14 @@ func (d *Device) planFilled(pool cuda.Ptr) {
 		block := row.To/d.geo.BlockTokens - 1
 		k := closed{req: d.of[i], pool: pool, from: block, to: block + 1, page: !d.offload}
 		if d.offload {
-			k.slots, k.first, k.stride = d.open[i*heads:][:heads], block, 1
+			k.slots, k.first, k.stride = d.openSlots[i*heads:][:heads], block, 1
 		}
 		d.plan.closed = append(d.plan.closed, k)
 	}
 }
 
 // workspaceFor returns the scratch memory of an operation, in a buffer that grows.
-func (d *Device) workspaceFor(op cuda.Operation, b *mem.Buffer, what string) cuda.Ptr {
+func (d *paged) workspaceFor(op cuda.Operation, b *mem.Buffer, what string) cuda.Ptr {
 	bytes, err := d.m.Workspace(op)
 	d.queue.Fail(err)
 	d.growZeroed(b, bytes, what)
@@ -239,7 +240,7 @@ func (d *Device) workspaceFor(op cuda.Operation, b *mem.Buffer, what string) cud
 }
 
 // planLists uploads the blocks of each unit and, with offloading, their slots.
-func (d *Device) planLists(layer int, l *sim.Lists, write *cuda.KVWriteArgs) {
+func (d *paged) planLists(layer int, l *sim.Lists, write *cuda.KVWriteArgs) {
 	c, heads := &d.decodes, d.geo.KVHeads
 	a, k := d.plan.decode, d.lookup.args
 	a.MaxBlocks = 0
@@ -257,7 +258,7 @@ func (d *Device) planLists(layer int, l *sim.Lists, write *cuda.KVWriteArgs) {
 	if k.Named, k.First = a.Count, d.listed(l.FirstRound); l.ListedAhead != nil {
 		k.Named = d.listed(l.ListedAhead)
 	}
-	d.open = l.Open
+	d.openSlots = l.Open
 	for i := range c.n {
 		if d.stashedOpen(i) {
 			d.planOpen(layer, d.of[i], l.Open[i*heads:][:heads])
@@ -267,7 +268,7 @@ func (d *Device) planLists(layer int, l *sim.Lists, write *cuda.KVWriteArgs) {
 
 // stashedOpen reports whether the open block of a decode must first be copied from its prefill's
 // stash.
-func (d *Device) stashedOpen(i int) bool {
+func (d *paged) stashedOpen(i int) bool {
 	return d.of[i].stashed && d.rows[i].From%d.geo.BlockTokens != 0
 }
 

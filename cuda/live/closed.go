@@ -26,7 +26,7 @@ func (c *closed) slot(h, b, heads int) int64 {
 }
 
 // planClosed prepares digests and saves of the blocks that become full.
-func (d *Device) planClosed(layer int) {
+func (d *paged) planClosed(layer int) {
 	p := &d.plan
 	for i := range p.closed {
 		c := &p.closed[i]
@@ -48,7 +48,7 @@ func (d *Device) planClosed(layer int) {
 }
 
 // closeBlocks digests full blocks and saves them to DRAM.
-func (d *Device) closeBlocks(layer int) {
+func (d *paged) closeBlocks(layer int) {
 	p := &d.plan
 	d.launch(p.stashes...)
 	next := 0
@@ -64,7 +64,7 @@ func (d *Device) closeBlocks(layer int) {
 }
 
 // planDigest prepares the selection metadata of full blocks.
-func (d *Device) planDigest(layer int, c *closed) {
+func (d *paged) planDigest(layer int, c *closed) {
 	heads, n := d.geo.KVHeads, d.geo.KVHeads*(c.to-c.from)
 	slots, at := d.stage.Words(n)
 	to, toAt := d.stage.Longs(n)
@@ -91,7 +91,7 @@ type part struct {
 }
 
 // planSaves divides a closed run into jobs.
-func (d *Device) planSaves(i int, c *closed) {
+func (d *paged) planSaves(i int, c *closed) {
 	all := int64(d.geo.KVHeads * (c.to - c.from))
 	for from := int64(0); from < all; {
 		n := min(all-from, d.saver.most())
@@ -103,7 +103,7 @@ func (d *Device) planSaves(i int, c *closed) {
 // address writes the addresses of a job whose place in the ring begins at at: head by head, or, if
 // each block is copied separately, token block by token block. The KV heads of a token block are
 // adjacent in DRAM, so the copy engine needs the page's translation once, not once per head.
-func (d *Device) address(layer int, s *part, at, end int64) {
+func (d *paged) address(layer int, s *part, at, end int64) {
 	c, heads, size := &d.plan.closed[s.closed], d.geo.KVHeads, d.geo.BlockBytes
 	addresses, to := d.stage.Longs(int(2 * s.n))
 	for i := range s.n {
@@ -120,7 +120,7 @@ func (d *Device) address(layer int, s *part, at, end int64) {
 }
 
 // savedAt returns the KV head and the block of a job's i-th block.
-func (d *Device) savedAt(s *part, i int64) (head, block int) {
+func (d *paged) savedAt(s *part, i int64) (head, block int) {
 	c, k := &d.plan.closed[s.closed], int(s.from+i)
 	if d.saver.engine == "memcpy" {
 		return k % d.geo.KVHeads, c.from + k/d.geo.KVHeads
@@ -130,7 +130,7 @@ func (d *Device) savedAt(s *part, i int64) (head, block int) {
 
 // save copies a job's blocks to the ring and hands them to the saver. A job without a place in the
 // ring first waits for space, and then uploads its addresses.
-func (d *Device) save(layer int, s *part) {
+func (d *paged) save(layer int, s *part) {
 	if s.copy == nil {
 		start := time.Now()
 		at, end, waited, err := d.saver.reserve(s.n)

@@ -45,6 +45,10 @@ type Config struct {
 	Attended func(id, position, layer, head, blocks int)
 	// Chosen receives the blocks that each KV head of a decode selected, for tests; it costs a copy.
 	Chosen func(id, position, layer, head int, blocks []int32)
+	// ChosenTokens receives the tokens that the indexer selects for a token in a layer, for tests; it
+	// costs a copy. For decodes with hot buffers, misses is the number of its rows that were read from
+	// the host; otherwise -1.
+	ChosenTokens func(id, position, layer int, tokens []int32, misses int)
 	// Projected receives queries, keys and values of a layer's tokens, [tokens][HeadsQ + 2
 	// HeadsKV][D], rotated for prefills; it costs a copy.
 	Projected func(layer int, qkv []cuda.Half)
@@ -66,7 +70,8 @@ type Machine = cuda.Machine
 // Pinned keeps pinned memory from one device to the next.
 type Pinned = mem.Pinned
 
-// Counters count the device's actual work, for comparison with the server's counts.
+// Counters count the device's actual work, for comparison with the server's counts. With latent
+// attention, Loaded, Saved and Selected count rows: one token in one layer.
 type Counters struct {
 	Steps, Loaded, Saved, Layers, RoundTrips int64
 

@@ -14,60 +14,58 @@ import (
 
 // Device runs steps. It implements sim.Device. All calls come from the machine's thread.
 type Device struct {
-	cfg     Config
-	owner   *mem.Owner
-	m       cuda.Machine // the owner, then the queue before it
-	queue   *queue.Queue // has the first failure
-	geo     kv.Geometry
-	model   *model
-	offload bool
-	sparse  bool
-	budget  int // blocks that a decode selects
+	cfg       Config
+	owner     *mem.Owner
+	m         cuda.Machine // the owner, then the queue before it
+	queue     *queue.Queue // has the first failure
+	geo       kv.Geometry
+	model     *model
+	attention attention
+	offload   bool
+	sparse    bool
 
-	stream cuda.Stream
-	clock  clock
-	arena  *mem.Arena
-	stage  mem.Staging
-	pool   cuda.Ptr // slots; without offloading [layer][page][KV head]
-	pages  mem.Pages
-	dram   *mem.HostPool // pages, with offloading
-	saver  *saver        // with offloading
+	stream  cuda.Stream
+	streams []cuda.Stream // all
+	clock   clock
+	arena   *mem.Arena
+	stage   mem.Staging
+	pages   mem.Pages
+	dram    *mem.HostPool // pages, with offloading
+	saver   *saver        // of full blocks, with offloading
 
 	requests map[int]*request
-	bySeq    map[int32]*request
+	bySeq    map[int32]*request // with offloading
 
 	step    sim.Step
 	rows    []sim.Row
 	of      []*request // by row
 	active  active
 	scratch scratch
-	decodes decodes
-	plan    plan
-	hits    hits
 
-	pageTables []pageTable // of the step's prefills, without offloading
+	last     time.Time       // end of the last step, or of the wait for its saves
+	began    time.Time       // what the running step counts from
+	growing  time.Duration   // of the running step, not counted in it: memory, and texts
+	grown    int             // how often a buffer grew
+	tokens   cuda.HostMemory // int32 [MaxRequests] picked in this step
+	counters Counters
+	before   Counters  // when the running step began
+	returned time.Time // when the last call returned
+	idleFrom time.Time // end of the last step and of the idle time since
+}
 
-	patterns patterns // of sparse prefill
-	open     []int32  // of the layer: slot of each decode and KV head's open block
-	loading  loading  // of the layer
-
-	progressive progressive
-	lookup      lookup
-	prefetch    prefetch
-	// 0, 1, 2, .. on both sides: rows of decodes, and slots of layer-segmented prefills.
-	order         []int32
-	digested      []digests       // of the requests whose digests' places were uploaded last
-	workspace     mem.Buffer      // of decode attention
-	selected      cuda.HostMemory // a layer's selection, on the host
-	selectedWords int
-	last          time.Time       // end of the last step, or of the wait for its saves
-	began         time.Time       // what the running step counts from
-	growing       time.Duration   // of the running step, not counted in it: memory, and texts
-	grown         int             // how often a buffer grew
-	tokens        cuda.HostMemory // [tokenRows] picked in this step
-	counters      Counters
-	returned      time.Time // when the last call returned
-	idleFrom      time.Time // end of the last step and of the idle time since
+// attention is the part of a device that depends on the model's attention: *paged attends to blocks
+// of tokens, *latent to tokens.
+type attention interface {
+	open() error                  // before the first step
+	hold(*request, *sim.Row)      // memory of a row's request
+	size(*sim.Step)               // memory that the step works in
+	begin(*sim.Step)              // uploads what all layers need
+	score(layer int, w *sim.Work) // before move
+	move(*kv.Moves)
+	project(layer int)             // queries, keys and values, from scratch.h
+	attend(layer int, w *sim.Work) // to scratch.attn
+	end()                          // the last launches of a step
+	ended() error                  // once the stream is idle
 }
 
 const (
@@ -84,6 +82,11 @@ func New(m cuda.Machine, cfg Config) (*Device, error) {
 		requests: map[int]*request{}, bySeq: map[int32]*request{}, last: time.Now(),
 	}
 	d.m = d.owner
+	if cfg.Weights.Config().Latent != nil {
+		d.attention = &latent{Device: d, slots: s.Offload.HotBuffer}
+	} else {
+		d.attention = &paged{Device: d}
+	}
 	if err := d.setUp(); err != nil {
 		_ = d.Close() // the first error is the one to show
 		return nil, err
@@ -93,7 +96,7 @@ func New(m cuda.Machine, cfg Config) (*Device, error) {
 
 // Begin implements sim.Device.
 func (d *Device) Begin(s *sim.Step) error {
-	d.step, d.rows, d.growing = *s, s.Rows, 0
+	d.step, d.rows, d.growing, d.before = *s, s.Rows, 0, d.counters
 	defer d.enter(&d.counters.Planning, -1)()
 	d.began = d.last
 	for _, g := range s.Dropped {
@@ -101,12 +104,10 @@ func (d *Device) Begin(s *sim.Step) error {
 	}
 	d.stage.Reset()
 	d.active.clear()
-	d.pageTables = d.pageTables[:0]
-	d.loading.count, d.progressive.on, d.hits.layer = 0, false, -1
 	if d.allocate(s); d.queue.Err() != nil {
 		return d.queue.Err()
 	}
-	d.beginDecodes(s)
+	d.attention.begin(s)
 	every := d.cfg.SplitEvery
 	d.clock.start(every > 0 && s.Index%every == 0)
 	return d.queue.Err()
@@ -148,39 +149,37 @@ func (d *Device) growths() int {
 	return n
 }
 
+// Score implements sim.Device.
+func (d *Device) Score(layer int, w *sim.Work) error {
+	defer d.enter(&d.counters.Lookup, layer)()
+	d.attention.score(layer, w)
+	return d.queue.Err()
+}
+
+// Move implements sim.Device.
+func (d *Device) Move(m *kv.Moves) error {
+	defer d.enter(&d.counters.Lookup, m.Layer)()
+	d.attention.move(m)
+	return d.queue.Err()
+}
+
 // Finish implements sim.Device.
 func (d *Device) Finish() (t metrics.Timing, err error) {
 	defer d.enter(&d.counters.Planning, -1)()
 	d.pick()
 	d.clock.mark(phaseHead)
-	d.awaitLate()
-	_ = d.queue.Drain()
+	d.attention.end()
 	if !d.sync() {
 		return t, d.queue.Err()
 	}
-	if d.queue.Fail(d.checkLookups()); d.queue.Err() != nil {
+	if d.queue.Fail(d.attention.ended()); d.queue.Err() != nil {
 		return t, d.queue.Err()
 	}
 	d.emit()
 	d.counters.Steps++
-	d.freeSegments()
 	t, err = d.timing()
 	d.queue.Fail(err)
 	return t, d.queue.Err()
-}
-
-// freeSegments frees the buffers of finished prefills and begun decodes.
-func (d *Device) freeSegments() {
-	for i, r := range d.of {
-		if row := &d.rows[i]; row.Segmented && row.Emits {
-			d.closeSegments(r)
-			r.stashed = row.To%d.geo.BlockTokens != 0
-		}
-		if d.rows[i].Decode && r.stashed {
-			d.free(&r.stash)
-			r.stashed = false
-		}
-	}
 }
 
 // timing ends the step's clocks; the stream is idle.
@@ -219,6 +218,12 @@ func (d *Device) Drain() (des.Time, error) {
 		return 0, d.queue.Err()
 	}
 	return max(0, duration(at.Sub(d.began)-d.growing)), nil
+}
+
+// Swapped returns the rows that decodes of a model with latent attention selected, and loaded from
+// the host, in the last step.
+func (d *Device) Swapped() (selected, loaded int64) {
+	return d.counters.Selected - d.before.Selected, d.counters.Loaded - d.before.Loaded
 }
 
 func duration(d time.Duration) des.Time { return des.Time(d) }

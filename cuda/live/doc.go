@@ -1,19 +1,19 @@
-// Package live is the device that runs the model: a Llama-architecture model in fp16, as a
-// sim.Device, with its KV cache in HBM slots and pinned host memory.
+// Package live is the device that runs the model, in fp16, as a sim.Device, with its KV in HBM and
+// pinned host memory: a Llama-architecture model, or one with latent attention and an indexer.
 //
 // The server decides (which requests, blocks and slots, what to load); this package executes and
-// measures. Follow one step. Begin (device.go) gives the batch's rows pages of host memory or HBM
-// (request.go) and writes what the step needs into staging memory. For each layer, Score
+// measures. A Device has what all models share, and an attention (device.go): paged (paged.go) or
+// latent (latent.go). Follow one step. Begin (device.go) gives the batch's rows pages of host memory
+// or HBM (request.go) and writes what the step needs into staging memory. For each layer, Score
 // (selection.go) gathers the rows (rows.go), computes Q, K and V (layer.go), scores the blocks and
-// selects, which counts with Config.Selects; the server writes lists of blocks and slots to the
-// memory that Buffer lends; Move (loads.go) notes the misses; Compute (layer.go, attention.go,
-// prefill.go) uploads all of that at once, loads the misses, writes K and V to their blocks,
-// attends, saves the blocks that became full (closed.go, save.go; before attention where prompts or
-// rounds attend), and runs the MLP. Finish (device.go, head.go) picks the tokens and waits;
-// clock.go splits the time into phases.
+// selects, which counts with Config.Selects; Move (loads.go) notes the misses; Compute (layer.go,
+// attention.go, prefill.go) uploads the server's lists and the rest of the layer's arrays at once,
+// loads the misses, writes K and V to their blocks, attends, saves the blocks that became full
+// (closed.go, save.go; before attention where prompts or rounds attend), and runs the MLP. Finish
+// (device.go, head.go) picks the tokens and waits; clock.go splits the time into phases.
 //
-// Where the CPU looks up a layer's selection, Score launches the rest of the layer behind a gate,
-// and Compute opens it (ahead.go): nothing is launched while the GPU waits for the lookup.
+// With latent attention, Compute selects tokens by the model's own indexer, and with hot buffers
+// loads what they miss: Score and Move do nothing.
 //
 // Work for streams goes through package queue, whose thread makes the driver's calls during the
 // server's bookkeeping. The queue keeps the first failure, so code here launches without checks and

@@ -21,7 +21,7 @@ func (d *Device) pick() {
 	d.norm(&cuda.RMSNormArgs{
 		X: d.at(0), Weight: md.tensors[0][weights.Norm], Row: d.active.emits, Rows: int32(n),
 	})
-	d.linear(s.h.At, md.tensors[0][weights.Head], s.logits.At, padded(n), md.Hidden, md.Vocab)
+	d.linear(weights.Head, 0, s.h.At, s.logits.At, n)
 	d.launch(&cuda.ArgmaxArgs{
 		Logits: s.logits.At, Out: s.picked.At, Rows: int32(n), Vocab: int32(md.Vocab),
 		Stride: int32(md.Vocab),

@@ -27,7 +27,7 @@ type hits struct {
 
 // nameHits prepares the hits of a layer, once. The host does so while the previous layer computes.
 // Later, when the host knows that layer's selection, the GPU waits for the host.
-func (d *Device) nameHits(layer int) {
+func (d *paged) nameHits(layer int) {
 	h := &d.hits
 	runs := func(r sim.Row) bool { return r.In(layer) }
 	if h.layer == layer || !slices.ContainsFunc(d.rows, runs) { // the step skips a layer without rows
@@ -76,7 +76,7 @@ func (p *prefetch) open(m cuda.Machine) (err error) {
 
 // loadPrefixes loads the layer's prefixes, or waits for them, and starts the next layer's loads
 // during this layer. The link transfers them in the order of need.
-func (d *Device) loadPrefixes(layer int) {
+func (d *paged) loadPrefixes(layer int) {
 	p, f := &d.hits, &d.prefetch
 	if p.awaits {
 		_ = d.queue.StreamWait(d.stream, f.loaded[layer%2])
@@ -109,7 +109,7 @@ func (r *request) begins(row *sim.Row, blockTokens int) bool {
 }
 
 // planHit prepares the digests of the prefix of a chunked prefill, which is in the slots of c.
-func (d *Device) planHit(layer int, row *sim.Row, r *request, c closed) {
+func (d *paged) planHit(layer int, row *sim.Row, r *request, c closed) {
 	if d.sparse && !row.Segmented && r.begins(row, d.geo.BlockTokens) {
 		c.from, c.to = 0, r.hit
 		d.planDigest(layer, &c)
@@ -140,7 +140,7 @@ const AheadCTAs = 2
 // prefixLoad loads a layer's prefixes of some requests into the layer's buffers, with ctas CTAs (0:
 // the number that is fastest alone). It returns nil without requests. It is one launch: a second
 // could begin only when SMs are free, and queued linears take them first.
-func (d *Device) prefixLoad(layer int, of []*request, ctas int32) cuda.Operation {
+func (d *paged) prefixLoad(layer int, of []*request, ctas int32) cuda.Operation {
 	heads, n := d.geo.KVHeads, 0
 	for _, r := range of {
 		n += heads * r.hit
@@ -169,7 +169,7 @@ func (d *Device) prefixLoad(layer int, of []*request, ctas int32) cuda.Operation
 
 // loadAddresses returns memory for the sources and destinations of n blocks that the engine can
 // read.
-func (d *Device) loadAddresses(n int) ([]int64, cuda.Ptr) {
+func (d *paged) loadAddresses(n int) ([]int64, cuda.Ptr) {
 	if d.cfg.Spec.Offload.Load == "flash" {
 		return d.stage.Longs(2 * n)
 	}
@@ -177,7 +177,7 @@ func (d *Device) loadAddresses(n int) ([]int64, cuda.Ptr) {
 }
 
 // reach pins the memory of the server's pages.
-func (d *Device) reach(pages []int32) {
+func (d *paged) reach(pages []int32) {
 	if pool, ok := d.pages.(*mem.HostPool); ok {
 		d.queue.Fail(pool.Reach(pages))
 	}

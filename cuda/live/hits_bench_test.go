@@ -11,7 +11,7 @@ import (
 
 // hitDevice is the part of a device that names the blocks of a prefix: 8 KV heads, blocks of 16
 // tokens.
-func hitDevice(tb testing.TB, hit int) (*Device, *request) {
+func hitDevice(tb testing.TB, hit int) (*paged, *request) {
 	m := emulator.New(emulator.Config{})
 	d := &Device{m: m, cfg: Config{Spec: &sim.Spec{Offload: sim.OffloadSpec{Load: "memcpy"}}},
 		geo: kv.Geometry{Layers: 2, KVHeads: 8, BlockTokens: 16, BlockBytes: 64}}
@@ -30,7 +30,7 @@ func hitDevice(tb testing.TB, hit int) (*Device, *request) {
 		r.pages = append(r.pages, page)
 	}
 	r.layer.At, r.other.At, r.other.Bytes = 1<<40, 1<<41, 1
-	return d, r
+	return &paged{Device: d}, r
 }
 
 // BenchmarkPrefixLoad is the host's part of one layer's load of a prefix of 5,000 tokens.

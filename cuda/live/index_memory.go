@@ -170,7 +170,7 @@ func (c *Config) lineTokens() int {
 }
 
 // sizeIndex grows the memory of indices for a prefill.
-func (d *Device) sizeIndex(s indexShape, prefix bool) {
+func (d *paged) sizeIndex(s indexShape, prefix bool) {
 	if len(d.patterns.layers) == 0 {
 		return
 	}

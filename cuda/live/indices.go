@@ -33,7 +33,7 @@ func (p *plan) pass(index bool, ops ...cuda.Operation) *pass {
 }
 
 // attendPrefills launches the passes of planAttention.
-func (d *Device) attendPrefills(layer int) {
+func (d *paged) attendPrefills(layer int) {
 	for i := range d.plan.passes {
 		p := &d.plan.passes[i]
 		d.launch(p.ops...)
@@ -60,7 +60,7 @@ type indexing struct {
 
 // planAttention plans the attention of a prefill. It is dense, or for each section it computes the
 // chunk's indices and attends by them.
-func (d *Device) planAttention(layer int, row *sim.Row, a *cuda.PrefillArgs) {
+func (d *paged) planAttention(layer int, row *sim.Row, a *cuda.PrefillArgs) {
 	if len(d.patterns.layers) == 0 {
 		d.plan.pass(false, a)
 		return
@@ -189,7 +189,7 @@ func (x *indexing) blockSparse(r headRun) (ops []cuda.Operation) {
 }
 
 // showLists passes the lists to Config.Listed, if set.
-func (d *Device) showLists(layer int, lists []prefillLists) {
+func (d *paged) showLists(layer int, lists []prefillLists) {
 	if d.cfg.Listed == nil {
 		return
 	}

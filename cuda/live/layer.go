@@ -8,21 +8,27 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// ready computes Q, K and V of a layer, once. For prefills, attend rotates them and writes them to
-// their blocks.
+// ready computes queries, keys and values of a layer, once.
 func (d *Device) ready(layer int) {
-	a, s, md := &d.active, &d.scratch, d.model
+	a := &d.active
 	if a.layer == layer {
 		return
 	}
 	d.gather(layer)
 	a.layer = layer
-	w := &md.tensors[layer]
 	if !a.normed {
-		d.norm(&cuda.RMSNormArgs{X: d.at(0), Weight: w[weights.AttnNorm], Rows: int32(a.tokens)})
+		d.norm(&cuda.RMSNormArgs{X: d.at(0), Weight: d.model.tensors[layer][weights.AttnNorm],
+			Rows: int32(a.tokens)})
 	}
-	d.linear(s.h.At, w[weights.QKV], s.qkv.At, padded(a.tokens), md.Hidden,
-		md.heads()*md.HeadDim)
+	d.attention.project(layer)
+	d.clock.mark(phaseLinears)
+}
+
+// project implements attention. For prefills, attend rotates Q and K and writes K and V to their
+// blocks.
+func (d *paged) project(layer int) {
+	s := &d.scratch
+	d.linear(weights.QKV, layer, s.h.At, s.qkv.At, d.active.tokens)
 	// The queries of decodes are also packed for decode attention. Without offloading the places of
 	// their blocks are already known.
 	if n := d.decodes.n; n > 0 {
@@ -33,11 +39,10 @@ func (d *Device) ready(layer int) {
 		rope.QOut = s.q.At
 		d.launch(rope)
 	}
-	d.clock.mark(phaseLinears)
 }
 
 // rope returns the arguments for tokens [from, to) of the layer.
-func (d *Device) rope(from, to int) *cuda.RopeArgs {
+func (d *paged) rope(from, to int) *cuda.RopeArgs {
 	md := d.model
 	return &cuda.RopeArgs{
 		QKV: d.qkv(from, 0), Position: d.active.position + cuda.Ptr(4*from), InvFreq: md.invFreq,
@@ -48,7 +53,7 @@ func (d *Device) rope(from, to int) *cuda.RopeArgs {
 
 // decodeWrite is rope with the places of the decodes' tokens in the layer's blocks: their page
 // without offloading, otherwise the future contents of the table.
-func (d *Device) decodeWrite(layer int) *cuda.RopeArgs {
+func (d *paged) decodeWrite(layer int) *cuda.RopeArgs {
 	c := &d.decodes
 	a := d.rope(0, c.n)
 	a.Pool, a.Row = d.layerPool(layer), d.scratch.ordered.At
@@ -59,16 +64,17 @@ func (d *Device) decodeWrite(layer int) *cuda.RopeArgs {
 }
 
 // qkv returns the address of one head of one token.
-func (d *Device) qkv(token, head int) cuda.Ptr {
+func (d *paged) qkv(token, head int) cuda.Ptr {
 	values := int64(token*d.model.heads()+head) * int64(d.model.HeadDim)
 	return d.scratch.qkv.At + cuda.Ptr(2*values)
 }
 
-// linear has more rows than tokens; the additional rows are padding.
-func (d *Device) linear(x, w, y cuda.Ptr, rows, in, out int) {
-	d.launch(&cuda.LinearArgs{
-		X: x, W: w, Y: y, Tokens: int32(rows), In: int32(in), Out: int32(out),
-	})
+// linear multiplies rows of x by a tensor of a layer. It has more rows than tokens; the additional
+// rows are padding.
+func (d *Device) linear(kind weights.Kind, layer int, x, y cuda.Ptr, tokens int) {
+	out, in := weights.Tensor{Kind: kind}.Shape(d.model.Config)
+	d.launch(&cuda.LinearArgs{X: x, W: d.model.tensors[layer][kind], Y: y,
+		Tokens: int32(padded(tokens)), In: int32(in), Out: int32(out)})
 }
 
 // padded rounds a number of tokens up to one at which warm has run linears. At any other number the
@@ -112,34 +118,32 @@ func (d *Device) compute(layer int, w *sim.Work) {
 			len(a.rows), a.tokens, w.Decodes, len(w.Prefill), w.Tokens))
 		return
 	}
-	d.attend(layer, w)
+	d.attention.attend(layer, w)
 	d.finishLayer(layer)
-	d.nameHits(layer + 1)
 }
 
 // finishLayer runs the layer after attention.
 func (d *Device) finishLayer(layer int) {
-	a, s, md := &d.active, &d.scratch, d.model
-	t := &md.tensors[layer]
-	d.linear(s.attn.At, t[weights.O], s.h.At, padded(a.tokens), md.HeadsQ*md.HeadDim, md.Hidden)
-	d.addNorm(t[weights.MLPNorm])
-	d.mlp(t)
-	d.addNorm(md.nextNorm(layer))
+	a, s := &d.active, &d.scratch
+	d.linear(weights.O, layer, s.attn.At, s.h.At, a.tokens)
+	d.addNorm(d.model.tensors[layer][weights.MLPNorm])
+	d.mlp(layer)
+	d.addNorm(d.model.nextNorm(layer))
 	a.normed = true
 	d.putAway(layer)
 	d.clock.mark(phaseLinears)
 }
 
 // mlp runs the MLP from and to scratch.h, slice by slice.
-func (d *Device) mlp(t *tensors) {
+func (d *Device) mlp(layer int) {
 	s, md := &d.scratch, d.model
 	for from, n := 0, 0; from < d.active.tokens; from += n {
 		n = nextSlice(d.active.tokens - from)
-		h, rows := s.h.At+cuda.Ptr(from*md.Hidden*2), padded(n)
-		d.linear(h, t[weights.GateUp], s.gateUp.At, rows, md.Hidden, 2*md.FFN)
+		h := s.h.At + cuda.Ptr(from*md.Hidden*2)
+		d.linear(weights.GateUp, layer, h, s.gateUp.At, n)
 		d.launch(&cuda.SiluMulArgs{
 			X: s.gateUp.At, Out: s.act.At, Tokens: int32(n), FFN: int32(md.FFN),
 		})
-		d.linear(s.act.At, t[weights.Down], h, rows, md.FFN, md.Hidden)
+		d.linear(weights.Down, layer, s.act.At, h, n)
 	}
 }

@@ -5,11 +5,9 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// Move implements sim.Device: it records the layer's misses and their slots. Compute loads them
-// after the single upload of addresses and the layer's other arrays. Saves follow from the writes
-// of Compute.
-func (d *Device) Move(m *kv.Moves) error {
-	defer d.enter(&d.counters.Lookup, m.Layer)()
+// move implements attention: it records the layer's misses and their slots. attend loads them after
+// the single upload of addresses and the layer's other arrays. Saves follow from its writes.
+func (d *paged) move(m *kv.Moves) {
 	d.nameRounds(m)
 	// else Score has begun the layer, and attend marks the round trip
 	if d.active.layer != m.Layer {
@@ -20,7 +18,6 @@ func (d *Device) Move(m *kv.Moves) error {
 	} else if len(m.LoadRefs) > 0 {
 		d.nameLoads(m.LoadRefs)
 	}
-	return d.queue.Err()
 }
 
 // loading is the part of Move that is deferred to Compute.
@@ -29,7 +26,7 @@ type loading struct {
 	args  cuda.BlocksArgs
 }
 
-func (d *Device) nameLoads(refs []kv.BlockRef) {
+func (d *paged) nameLoads(refs []kv.BlockRef) {
 	n := len(refs)
 	addresses, at := d.loadAddresses(n)
 	var r *request // of a run of blocks: one lookup, and a wait only while saves are in flight
@@ -50,7 +47,7 @@ func (d *Device) nameLoads(refs []kv.BlockRef) {
 
 // startLoads loads the misses of Move; the engine can read the addresses. With the GPU's lookup
 // only the GPU knows the misses, so the gather is always launched.
-func (d *Device) startLoads() {
+func (d *paged) startLoads() {
 	l := &d.loading
 	none := l.count == 0
 	if d.lookup.on {
@@ -66,7 +63,7 @@ func (d *Device) startLoads() {
 }
 
 // load copies blocks with the system's engine.
-func (d *Device) load(a cuda.BlocksArgs) cuda.Operation {
+func (d *paged) load(a cuda.BlocksArgs) cuda.Operation {
 	if d.cfg.Spec.Offload.Load == "flash" {
 		return (*cuda.FlashH2DArgs)(&a)
 	}

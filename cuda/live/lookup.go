@@ -49,14 +49,14 @@ func (k *lookup) none() {
 }
 
 // openTable allocates a request's table: no block is in HBM.
-func (d *Device) openTable(r *request, maxTokens int) {
+func (d *paged) openTable(r *request, maxTokens int) {
 	r.tableBlocks = d.geo.Blocks(maxTokens)
 	r.table = d.alloc(int64(d.geo.Groups()*r.tableBlocks)*4, "table of slots")
 	d.launch(&cuda.MemsetArgs{Dst: r.table.At, Bytes: int64(d.geo.Groups()*r.tableBlocks) * 4})
 }
 
 // beginLookup uploads the addresses of the decodes' tables and pages.
-func (d *Device) beginLookup() {
+func (d *paged) beginLookup() {
 	c, k := &d.decodes, &d.lookup
 	k.none()
 	longs, at := d.stage.Longs(c.n + c.n*c.most)
@@ -86,7 +86,7 @@ func (d *Device) beginLookup() {
 }
 
 // entry returns the address of a block's entry in its request's table.
-func (d *Device) entry(ref *kv.BlockRef) int64 {
+func (d *paged) entry(ref *kv.BlockRef) int64 {
 	r := d.bySeq[ref.Seq]
 	if r == nil || int(ref.Block) >= r.tableBlocks {
 		d.queue.Fail(fmt.Errorf("block %d of handle %d has no place in a table", ref.Block,
@@ -98,7 +98,7 @@ func (d *Device) entry(ref *kv.BlockRef) int64 {
 
 // nameChanges prepares the changes to tables that this layer's lookup or a later one depends on,
 // and the slots for its misses.
-func (d *Device) nameChanges(m *kv.Moves) {
+func (d *paged) nameChanges(m *kv.Moves) {
 	k := &d.lookup
 	k.args, k.table, k.back = &cuda.LookupArgs{}, &cuda.TableArgs{}, &cuda.FlashH2DArgs{}
 	free, freeAt := d.stage.Words(len(m.Missed))
@@ -126,7 +126,7 @@ func (d *Device) nameChanges(m *kv.Moves) {
 }
 
 // savedIn returns the request whose DRAM pages hold a block, after the block is saved.
-func (d *Device) savedIn(ref *kv.BlockRef) *request {
+func (d *paged) savedIn(ref *kv.BlockRef) *request {
 	r := d.bySeq[ref.Seq]
 	if r == nil || int(ref.Block) >= len(r.pages) {
 		d.queue.Fail(fmt.Errorf("block %d of handle %d was never saved", ref.Block, ref.Seq))
@@ -143,7 +143,7 @@ func (d *Device) savedIn(ref *kv.BlockRef) *request {
 
 // nameBack prepares the blocks that get a slot in addition to decodes' misses: blocks that the
 // model begins to write, and the prefixes of preempted prefills, which are also loaded.
-func (d *Device) nameBack(m *kv.Moves, back []*kv.BlockRef) {
+func (d *paged) nameBack(m *kv.Moves, back []*kv.BlockRef) {
 	k, n := &d.lookup, len(m.Seated)+len(back)
 	if n == 0 {
 		return
@@ -168,7 +168,7 @@ func (d *Device) nameBack(m *kv.Moves, back []*kv.BlockRef) {
 }
 
 // entries uploads the addresses of blocks' entries.
-func (d *Device) entries(refs []kv.BlockRef) cuda.Ptr {
+func (d *paged) entries(refs []kv.BlockRef) cuda.Ptr {
 	entries, at := d.stage.Longs(len(refs))
 	for i := range refs {
 		entries[i] = d.entry(&refs[i])
@@ -178,7 +178,7 @@ func (d *Device) entries(refs []kv.BlockRef) cuda.Ptr {
 
 // planLookup prepares the lookup of the layer's lists, from the results of planLists and
 // countRounds.
-func (d *Device) planLookup(layer int) {
+func (d *paged) planLookup(layer int) {
 	k, c, a, md := &d.lookup, &d.decodes, d.plan.decode, d.model
 	entries := int64(c.n*md.HeadsKV) * int64(a.ListStride)
 	d.grow(&k.slot, 4*entries, "slots of listed blocks")
@@ -207,7 +207,7 @@ func (d *Device) planLookup(layer int) {
 }
 
 // lookUp changes the tables, looks up the layer's slots and restores prefixes.
-func (d *Device) lookUp(layer int) {
+func (d *paged) lookUp(layer int) {
 	k := &d.lookup
 	if !k.on {
 		return
@@ -229,7 +229,7 @@ func (d *Device) lookUp(layer int) {
 }
 
 // checkLookups compares the GPU's misses of the step with the cache's; the stream is idle.
-func (d *Device) checkLookups() error {
+func (d *paged) checkLookups() error {
 	if !d.lookup.on {
 		return nil
 	}

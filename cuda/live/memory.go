@@ -45,12 +45,10 @@ type use struct {
 }
 
 // Fits returns a *MemoryError if the workload may need more memory than the machine has. It
-// allocates nothing. hostBytes is the available host memory; 0: not known.
+// allocates nothing. hostBytes is the available host memory; 0: not known. It does not know what
+// latent attention needs.
 func Fits(m cuda.Machine, cfg Config, load Load, hostBytes int64) error {
-	if err := supported(cfg.Weights.Config(), cfg.Geometry); err != nil {
-		return err
-	}
-	if err := cfg.supportsPatterns(m); err != nil {
+	if err := cfg.supported(m); err != nil || cfg.Weights.Config().Latent != nil {
 		return err
 	}
 	info, err := m.Device()

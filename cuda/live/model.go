@@ -21,7 +21,7 @@ type tensors [weights.Kinds]cuda.Ptr
 // loadModel loads a model. A tensor that the GPU can fill is never on the host.
 func loadModel(m cuda.Machine, src weights.Source) (*model, error) {
 	md := &model{Config: src.Config(), tensors: make([]tensors, src.Config().Layers)}
-	freq := md.Rope.InvFreq(md.HeadDim)
+	freq := md.InvFreq()
 	bytes := 4 * int64(len(freq))
 	for _, t := range md.Tensors() {
 		if fillOf(src, t) == nil {

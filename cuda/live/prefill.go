@@ -8,7 +8,7 @@ import (
 )
 
 // planPrefill prepares a row's prefill in a layer.
-func (d *Device) planPrefill(layer, of int, t *sim.Table) {
+func (d *paged) planPrefill(layer, of int, t *sim.Table) {
 	row, r := &d.rows[of], d.of[of]
 	at := d.placeOf(row)
 	write := d.rope(at, at+row.To-row.From)
@@ -30,7 +30,7 @@ func (d *Device) planPrefill(layer, of int, t *sim.Table) {
 
 // planBlocks sets the pool and the slots of the prefill's blocks, and returns the slots on the
 // host: [KV head][HeadStride].
-func (d *Device) planBlocks(layer, of int, t *sim.Table, write *cuda.RopeArgs) (slots []int32) {
+func (d *paged) planBlocks(layer, of int, t *sim.Table, write *cuda.RopeArgs) (slots []int32) {
 	row, r := &d.rows[of], d.of[of]
 	heads, blocks := d.geo.KVHeads, d.geo.Blocks(row.To)
 	write.HeadStride = int64(blocks)
@@ -56,7 +56,7 @@ func (d *Device) planBlocks(layer, of int, t *sim.Table, write *cuda.RopeArgs) (
 
 // pageTable returns the slots of a row's blocks without offloading, [KV head][blocks]. They are the
 // same in every layer's pool, so they are uploaded once per step.
-func (d *Device) pageTable(row int, r *request, blocks int) ([]int32, cuda.Ptr) {
+func (d *paged) pageTable(row int, r *request, blocks int) ([]int32, cuda.Ptr) {
 	for _, t := range d.pageTables {
 		if t.row == row {
 			return t.slots, t.at
@@ -82,7 +82,7 @@ type pageTable struct {
 
 // prefillArgs returns the attention of a prefill's rows, which begin at token at of the layer's
 // batch. Without a prefix it reads keys and values as computed, otherwise from their blocks.
-func (d *Device) prefillArgs(row *sim.Row, at int, write *cuda.RopeArgs) *cuda.PrefillArgs {
+func (d *paged) prefillArgs(row *sim.Row, at int, write *cuda.RopeArgs) *cuda.PrefillArgs {
 	md := d.model
 	width, token := int64(md.HeadDim), int64(md.heads()*md.HeadDim)
 	a := &cuda.PrefillArgs{
@@ -103,7 +103,7 @@ func (d *Device) prefillArgs(row *sim.Row, at int, write *cuda.RopeArgs) *cuda.P
 }
 
 // planOpen copies a prefill's open blocks of one layer from their stash to their slots.
-func (d *Device) planOpen(layer int, r *request, slots []int32) {
+func (d *paged) planOpen(layer int, r *request, slots []int32) {
 	d.plan.opens = append(d.plan.opens, d.scatter(func(h int) (from, to cuda.Ptr) {
 		return d.stashed(r, layer, h), d.pool + cuda.Ptr(int64(slots[h])*d.geo.BlockBytes)
 	}))
@@ -111,7 +111,7 @@ func (d *Device) planOpen(layer int, r *request, slots []int32) {
 
 // planStash saves the open block of every KV head of one layer until the request decodes; it is
 // copied when the layer is written.
-func (d *Device) planStash(layer int, r *request, stride int) {
+func (d *paged) planStash(layer int, r *request, stride int) {
 	last := len(r.tokens) / d.geo.BlockTokens
 	d.plan.stashes = append(d.plan.stashes, d.scatter(func(h int) (from, to cuda.Ptr) {
 		return r.buffer(layer) + cuda.Ptr(int64(h*stride+last)*d.geo.BlockBytes), d.stashed(r, layer, h)
@@ -119,12 +119,12 @@ func (d *Device) planStash(layer int, r *request, stride int) {
 }
 
 // stashed returns the address of an open block in its request's stash.
-func (d *Device) stashed(r *request, layer, head int) cuda.Ptr {
+func (d *paged) stashed(r *request, layer, head int) cuda.Ptr {
 	return r.stash.At + cuda.Ptr(int64(layer*d.geo.KVHeads+head)*d.geo.BlockBytes)
 }
 
 // scatter copies one block per KV head within the GPU.
-func (d *Device) scatter(of func(head int) (from, to cuda.Ptr)) *cuda.GPUScatterArgs {
+func (d *paged) scatter(of func(head int) (from, to cuda.Ptr)) *cuda.GPUScatterArgs {
 	heads := d.geo.KVHeads
 	addresses, at := d.stage.Longs(2 * heads)
 	for h := range heads {
@@ -137,7 +137,7 @@ func (d *Device) scatter(of func(head int) (from, to cuda.Ptr)) *cuda.GPUScatter
 	}
 }
 
-func (d *Device) placeOf(row *sim.Row) int {
+func (d *paged) placeOf(row *sim.Row) int {
 	for _, p := range d.active.rows {
 		if p.row == row {
 			return p.at

@@ -75,7 +75,7 @@ func (p *progressive) open(m cuda.Machine, s *sim.Spec) (err error) {
 }
 
 // nameRounds records the rounds and units of the layer's loads.
-func (d *Device) nameRounds(m *kv.Moves) {
+func (d *paged) nameRounds(m *kv.Moves) {
 	p := &d.progressive
 	p.on, p.loads = m.InRounds, p.loads[:0]
 	if !p.on {
@@ -101,7 +101,7 @@ func (d *Device) nameRounds(m *kv.Moves) {
 }
 
 // planRounds prepares the layer's progressive attention from the lists of planDecodes.
-func (d *Device) planRounds(l *sim.Lists) {
+func (d *paged) planRounds(l *sim.Lists) {
 	p, a, units := &d.progressive, d.plan.decode, d.decodes.n*d.geo.KVHeads
 	slot := a.Slot
 	if !d.offload {
@@ -120,7 +120,7 @@ func (d *Device) planRounds(l *sim.Lists) {
 }
 
 // slotsOfPages writes the slots of listed blocks in the layer's part of the pool.
-func (d *Device) slotsOfPages(l *sim.Lists, units int) cuda.Ptr {
+func (d *paged) slotsOfPages(l *sim.Lists, units int) cuda.Ptr {
 	slots, at := d.stage.Words(units * l.Stride)
 	heads := d.geo.KVHeads
 	for unit := range units {
@@ -133,7 +133,7 @@ func (d *Device) slotsOfPages(l *sim.Lists, units int) cuda.Ptr {
 }
 
 // countRounds finds the start of each round's loads, and the loads for rounds that no list reaches.
-func (d *Device) countRounds(l *sim.Lists) {
+func (d *paged) countRounds(l *sim.Lists) {
 	p := &d.progressive
 	p.rounds = (int(d.plan.decode.MaxBlocks) + p.micro - 1) / p.micro
 	d.counters.Rounds += int64(p.rounds)

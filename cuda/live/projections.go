@@ -63,7 +63,7 @@ func (d *Device) prefillOnce(tokens int) error {
 }
 
 // showProjected passes the layer's queries, keys and values to Config.Projected, if set.
-func (d *Device) showProjected(layer int) {
+func (d *paged) showProjected(layer int) {
 	if d.cfg.Projected == nil {
 		return
 	}

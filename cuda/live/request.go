@@ -29,6 +29,11 @@ type request struct {
 	other              mem.Piece // for layers of odd numbers, where a prefix is loaded
 	ahead              int       // the layer whose part of it has begun to load; 0: none
 	stashed            bool
+	// Of latent attention: keys of the indexer [layer][most][IndexDim] and rows [layer][most][Width];
+	// with hot buffers, when it decodes, rows [layer][slots][Width] and the kernel's state int32
+	// [layer][2][slots] instead.
+	most                         int // tokens
+	keys, latents, hot, hotState mem.Piece
 	// saves are save jobs in flight or done since the last step.
 	saves []saved
 	// hit is the number of blocks of its cached prefix. Each layer computes their digests when it
@@ -94,22 +99,8 @@ func (d *Device) request(row *sim.Row) *request {
 	if !r.begun {
 		r.begun, r.hit = true, row.From/d.geo.BlockTokens
 	}
-	if r.seq = row.Seq; row.Seq >= 0 {
-		d.bySeq[row.Seq] = r
-		r.forget(d.saver.finished())
-	}
-	d.addPages(r, row)
-	if d.sparse && r.meta.Bytes == 0 {
-		r.metaBlocks = d.geo.Blocks(row.MaxTokens)
-		bytes := int64(d.geo.Groups()*r.metaBlocks) * d.geo.MetaBytes
-		r.meta = d.alloc(bytes, "block metadata")
-	}
-	if d.lookup.on && r.table.Bytes == 0 {
-		d.openTable(r, row.MaxTokens)
-	}
-	if row.Segmented && r.layer.Bytes == 0 {
-		d.openSegments(r)
-	}
+	r.seq = row.Seq
+	d.attention.hold(r, row)
 	return r
 }
 
@@ -151,7 +142,7 @@ func (d *Device) made(text, at uint64) int32 {
 
 // addPages gives a request the pages that the step needs: with offloading one per block that
 // becomes full, otherwise one per existing block. With a prefix cache the server assigns them.
-func (d *Device) addPages(r *request, row *sim.Row) {
+func (d *paged) addPages(r *request, row *sim.Row) {
 	need := d.geo.Blocks(row.To)
 	if d.offload {
 		need = row.To / d.geo.BlockTokens
@@ -174,7 +165,7 @@ func (d *Device) addPages(r *request, row *sim.Row) {
 }
 
 // openSegments allocates the buffers of a layer-segmented prefill.
-func (d *Device) openSegments(r *request) {
+func (d *paged) openSegments(r *request) {
 	tokens, block := len(r.tokens), d.geo.BlockBytes
 	r.home = d.alloc(int64(tokens*d.model.Hidden)*2, "saved activations")
 	layer := int64(d.geo.Blocks(tokens)*d.geo.KVHeads) * block
@@ -187,7 +178,7 @@ func (d *Device) openSegments(r *request) {
 
 // closeSegments frees the buffers of a finished layer-segmented prefill, except for the open
 // blocks.
-func (d *Device) closeSegments(r *request) { d.free(&r.home, &r.layer, &r.other) }
+func (d *paged) closeSegments(r *request) { d.free(&r.home, &r.layer, &r.other) }
 
 // free returns pieces to the arena.
 func (d *Device) free(pieces ...*mem.Piece) {
@@ -210,11 +201,12 @@ func (d *Device) drop(g sim.Dropped) {
 		}
 		r.saves = r.saves[:0]
 	}
-	if !r.lent {
+	if !r.lent && len(r.pages) > 0 {
 		d.pages.Free(r.pages)
 	}
 	r.pages, r.begun = r.pages[:0], false
-	d.free(&r.home, &r.layer, &r.other, &r.meta, &r.stash, &r.table)
+	d.free(&r.home, &r.layer, &r.other, &r.meta, &r.stash, &r.table, &r.keys, &r.latents,
+		&r.hot, &r.hotState)
 	r.stashed, r.ahead = false, 0
 	if r.seq >= 0 && d.bySeq[r.seq] == r {
 		delete(d.bySeq, r.seq)

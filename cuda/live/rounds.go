@@ -9,7 +9,7 @@ import (
 
 // attendRounds attends and loads, round by round. If pipelined, the two cannot be separated and
 // both count as attention.
-func (d *Device) attendRounds(layer int) {
+func (d *paged) attendRounds(layer int) {
 	p, l := &d.progressive, &d.loading
 	switch {
 	case l.count == 0:
@@ -36,7 +36,7 @@ func (d *Device) attendRounds(layer int) {
 }
 
 // launchRounds attends to rounds [from, to).
-func (d *Device) launchRounds(from, to int) {
+func (d *paged) launchRounds(from, to int) {
 	d.launch(roundsOf(d.progressive.args, from, to))
 }
 
@@ -46,7 +46,7 @@ func roundsOf(a cuda.PSAArgs, from, to int) *cuda.PSAArgs {
 }
 
 // loadRounds loads the blocks of rounds [from, to).
-func (d *Device) loadRounds(from, to int) {
+func (d *paged) loadRounds(from, to int) {
 	if a := loadsOf(d.loading.args, d.progressive.before, from, to); a.Count > 0 {
 		d.launch(d.load(a))
 	}
@@ -64,7 +64,7 @@ func (p *progressive) last() int { return len(p.before) - 1 }
 
 // alternate loads for a round, attends up to the next round that needs loads, and waits for the
 // result of the stopping rule before the next loads.
-func (d *Device) alternate() {
+func (d *paged) alternate() {
 	p := &d.progressive
 	for from, to := 0, 0; from < p.rounds; from = to {
 		if from > 0 {
@@ -95,7 +95,7 @@ func nextLaunch(before []int64, from, reached int) (to int) {
 // loads and the rounds after it that do not. From the second launch on, a second stream loads
 // during the attention of earlier launches. The thread waits until it is pipelineDepth launches
 // ahead.
-func (d *Device) pipeline() {
+func (d *paged) pipeline() {
 	p := &d.progressive
 	t := &pipelined{events: &p.pipelineEvents, stream: d.stream, loads: p.stream, load: d.load,
 		blocks: d.loading.args, psa: p.args, before: slices.Clone(p.before), rounds: p.rounds}
@@ -157,7 +157,7 @@ func (t *pipelined) run(m cuda.Machine) (err error) {
 
 // awaitLate makes the GPU wait for loads that no attention waited for: they write to slots that may
 // have another owner by now.
-func (d *Device) awaitLate() {
+func (d *paged) awaitLate() {
 	if p := &d.progressive; p.ahead {
 		p.ahead = false
 		_ = d.queue.StreamWait(d.stream, p.late)

@@ -53,20 +53,18 @@ func (d *Device) size(s *sim.Step) {
 		tokens += row.To - row.From
 		if row.Decode {
 			decodes++
-		} else {
-			d.sizeIndex(indexShape{row.To - row.From, row.To}, row.From > 0)
 		}
 	}
 	for _, g := range d.scratch.needs(&d.model.Config, padded(tokens), decodes,
 		padded(s.Sampled)) {
 		d.grow(g.b, g.bytes, g.what)
 	}
-	d.count(s)
+	d.attention.size(s)
 }
 
 // count uploads 0, 1, 2, .. for the step's decodes and layer-segmented prefills, unless already
 // uploaded.
-func (d *Device) count(s *sim.Step) {
+func (d *paged) count(s *sim.Step) {
 	n := 0
 	for i := range s.Rows {
 		if s.Rows[i].Segmented {
@@ -102,7 +100,7 @@ func (b *scratch) needs(md *weights.Config, tokens, decodes, sampled int) []need
 		{&b.x[1], int64(tokens) * int64(md.Hidden) * 2, "hidden state"},
 		{&b.h, int64(tokens) * int64(md.Hidden) * 2, "normed state"},
 		{&b.qkv, int64(tokens) * int64((md.HeadsQ+2*md.HeadsKV)*md.HeadDim) * 2, "Q, K and V"},
-		{&b.attn, int64(tokens) * wide * 2, "attention output"},
+		{&b.attn, int64(tokens) * int64(md.Attended()) * 2, "attention output"},
 		{&b.gateUp, int64(slice) * int64(2*md.FFN) * 2, "gate and up"},
 		{&b.act, int64(slice) * int64(md.FFN) * 2, "activation"},
 		{&b.q, int64(decodes) * wide * 2, "queries"},

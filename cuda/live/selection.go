@@ -8,7 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-func (d *Device) beginSelection(s *sim.Step) {
+func (d *paged) beginSelection(s *sim.Step) {
 	c, heads := &d.decodes, d.geo.KVHeads
 	words, at := d.stage.Words(2 * c.n * heads)
 	c.blocks, c.digests = at, at+cuda.Ptr(4*c.n*heads)
@@ -37,7 +37,7 @@ type digests struct {
 
 // beginDigests uploads the addresses of each unit's digests in every layer, unless the last upload
 // had the same requests.
-func (d *Device) beginDigests() {
+func (d *paged) beginDigests() {
 	c, heads, b := &d.decodes, d.geo.KVHeads, &d.scratch
 	same := len(d.digested) == c.n
 	for i := 0; same && i < c.n; i++ {
@@ -65,16 +65,10 @@ func (d *Device) beginDigests() {
 	d.stage.Copy(b.first.At, at, int64(n)*8)
 }
 
-// Score implements sim.Device: the layer's decodes score the digests of their full blocks and
-// select the budget's best. With offloading and lookup by the CPU, the selection is copied to the
-// host, which waits for it and looks up the resident blocks.
-func (d *Device) Score(layer int, w *sim.Work) error {
-	defer d.enter(&d.counters.Lookup, layer)()
-	d.score(layer, w)
-	return d.queue.Err()
-}
-
-func (d *Device) score(layer int, w *sim.Work) {
+// score implements attention: the layer's decodes score the digests of their full blocks and select
+// the budget's best. With offloading and lookup by the CPU, the selection is copied to the host,
+// which waits for it and looks up the resident blocks.
+func (d *paged) score(layer int, w *sim.Work) {
 	l := w.Lists
 	d.ready(layer)
 	c, b, md, s, heads := &d.decodes, &d.scratch, d.model, d.cfg.Spec, d.geo.KVHeads
@@ -105,7 +99,7 @@ func (d *Device) score(layer int, w *sim.Work) {
 }
 
 // choice passes the selection to the server.
-func (d *Device) choice(layer int, l *sim.Lists) error {
+func (d *paged) choice(layer int, l *sim.Lists) error {
 	list, heads := cuda.Slice[int32](d.selected), d.geo.KVHeads
 	for i := range d.decodes.n {
 		row := &d.rows[i]
@@ -130,7 +124,7 @@ func (d *Device) choice(layer int, l *sim.Lists) error {
 
 // roundTrip copies the layer's selection to the host, which uses it only if the model selects, and
 // reports whether all went well.
-func (d *Device) roundTrip(units int) bool {
+func (d *paged) roundTrip(units int) bool {
 	n := units * d.budget
 	d.queue.Fail(d.hostList(n))
 	d.launch(&cuda.MemcpyArgs{Dst: d.selected.Ptr(), Src: d.scratch.list.At, Bytes: int64(4 * n)})
@@ -141,7 +135,7 @@ func (d *Device) roundTrip(units int) bool {
 }
 
 // hostList allocates pinned memory for a layer's selection.
-func (d *Device) hostList(n int) (err error) {
+func (d *paged) hostList(n int) (err error) {
 	if d.selectedWords >= n {
 		return nil
 	}

@@ -9,22 +9,18 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/live/mem"
 	"github.com/sparseserve/sparseserve/cuda/live/queue"
 	"github.com/sparseserve/sparseserve/cuda/weights"
-	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 func (d *Device) setUp() (err error) {
 	s := d.cfg.Spec
-	if err = supported(d.cfg.Weights.Config(), d.geo); err != nil {
+	if err = d.cfg.supported(d.m); err != nil {
 		return err
 	}
-	if err = d.cfg.supportsPatterns(d.m); err != nil {
-		return err
-	}
-	d.patterns = newPatterns(d.cfg.Patterns)
 	if d.stream, err = d.m.StreamCreate(true); err != nil {
 		return err
 	}
+	d.streams = append(d.streams, d.stream)
 	if d.model, err = loadModel(d.m, d.cfg.Weights); err != nil {
 		return err
 	}
@@ -36,34 +32,6 @@ func (d *Device) setUp() (err error) {
 	slab := slabOf(&d.model.Config)
 	d.arena = mem.NewArena(d.m, slab)
 	d.stage = mem.Staging{Machine: d.m, Stream: d.stream, Fail: d.queue.Fail}
-	d.lookup.args = &cuda.LookupArgs{}
-	if d.sparse {
-		d.budget = sim.SelectedBlocks(s)
-	}
-	if s.Progressive() {
-		if err = d.progressive.open(d.m, s); err != nil {
-			return err
-		}
-	}
-	if s.Offload.On && s.CachesPrefixes() {
-		if err = d.prefetch.open(d.m); err != nil {
-			return err
-		}
-	}
-	if s.GPULookup() {
-		if err = d.lookup.open(d.m, d.geo.Layers); err != nil {
-			return err
-		}
-	}
-	blocks := d.cfg.KVBytes / d.geo.BlockBytes
-	if !d.offload {
-		n := d.hbmPages()
-		d.pages, blocks = mem.NewHBMPages(n), int64(n*d.geo.Groups())
-	}
-	if d.pool, err = d.m.DeviceAlloc(blocks * d.geo.BlockBytes); err != nil {
-		return fmt.Errorf("KV cache of %s and %s of weights; lower system.kv_gib: %w",
-			mem.GiB(blocks*d.geo.BlockBytes), mem.GiB(d.model.Bytes()), err)
-	}
 	if d.tokens, err = d.m.HostAlloc(4*int64(s.MaxRequests), cuda.DriverPages); err != nil {
 		return err
 	}
@@ -74,18 +42,9 @@ func (d *Device) setUp() (err error) {
 		d.dram = mem.NewHostPool(d.m, d.geo.BlockBytes, d.geo.Groups(), int64(s.DRAMGiB*(1<<30)),
 			slab)
 		d.pages = d.dram
-		if d.saver, err = newSaver(d.queue, s.Offload.Save, int64(s.Offload.SaveBufferMiB*(1<<20)),
-			d.geo.BlockBytes, d.cfg.SaveThreads); err != nil {
-			return err
-		}
 	}
-	if s, prefix := d.cfg.longestIndex(); s.queries > 0 {
-		d.sizeIndex(s, prefix)
-	}
-	if !d.cfg.FindsLines {
-		if err = d.patterns.draw(d.m, d.cfg.lineTokens()); err != nil {
-			return err
-		}
+	if err = d.attention.open(); err != nil {
+		return err
 	}
 	if err = d.warm(); err != nil {
 		return fmt.Errorf("warming up: %w", err)
@@ -95,17 +54,20 @@ func (d *Device) setUp() (err error) {
 	return nil
 }
 
-// hbmPages returns the number of whole-model blocks that the server has without offloading.
-func (d *Device) hbmPages() int {
-	block := d.geo.BlockBytes * int64(d.geo.Groups())
-	if d.sparse {
-		block += d.geo.MetaBytes * int64(d.geo.Groups())
+// supported returns an error for shapes and patterns that the kernels do not support.
+func (c *Config) supported(m cuda.Machine) error {
+	md := c.Weights.Config()
+	if md.Latent != nil {
+		return c.supportsLatent(m, &md)
 	}
-	return int(d.cfg.KVBytes / block)
+	if err := supportsHeads(md, c.Geometry); err != nil {
+		return err
+	}
+	return c.supportsPatterns(m)
 }
 
-// supported returns an error for shapes that the kernels do not support.
-func supported(c weights.Config, geo kv.Geometry) error {
+// supportsHeads returns an error for shapes that the kernels of paged attention do not support.
+func supportsHeads(c weights.Config, geo kv.Geometry) error {
 	switch {
 	case c.HeadDim != 64 && c.HeadDim != 128:
 		return fmt.Errorf("live: heads of %d values; the kernels support 64 or 128", c.HeadDim)
@@ -127,10 +89,8 @@ func supported(c weights.Config, geo kv.Geometry) error {
 // Close waits for the work and frees everything.
 func (d *Device) Close() error {
 	var err error
-	for _, stream := range []cuda.Stream{d.stream, d.progressive.stream, d.prefetch.stream} {
-		if stream != 0 && err == nil {
-			err = d.m.StreamSync(stream)
-		}
+	for _, stream := range d.streams {
+		err = cmp.Or(err, d.m.StreamSync(stream))
 	}
 	if d.saver != nil {
 		d.saver.close()

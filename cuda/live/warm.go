@@ -19,7 +19,7 @@ func (d *Device) warm() error {
 	quiet := d.cfg
 	d.cfg.Finished, d.cfg.Logits, d.cfg.Prompt = nil, nil, nil
 	d.cfg.Selects, d.cfg.Chosen, d.cfg.Attended, d.cfg.Listed = false, nil, nil, nil
-	d.cfg.Projected = nil
+	d.cfg.Projected, d.cfg.ChosenTokens = nil, nil
 	w := warmUp{d: d, prompt: prompt, blocks: d.geo.Blocks(prompt + 2)}
 	if err := w.run(); err != nil {
 		return err
@@ -197,26 +197,26 @@ func (w *warmUp) ref(layer, head, block int) kv.BlockRef {
 // warmLinears sizes the buffers for the largest batch; on a GPU it also runs the linears at every
 // number of tokens, because the first call at a number chooses an algorithm.
 func (d *Device) warmLinears(run bool) {
-	s, md := d.cfg.Spec, d.model
+	s := d.cfg.Spec
 	tokens := s.MaxTokens
 	if s.Prefill.Split != "chunked" {
 		tokens = max(tokens, s.Prefill.MaxPromptTokens+s.MaxRequests)
 	}
 	rows := []sim.Row{{Decode: true, To: tokens}}
 	d.size(&sim.Step{Rows: rows, Sampled: s.MaxRequests})
-	if !run || !d.sync() {
+	if !run || d.model.Latent != nil || !d.sync() {
 		return
 	}
-	b, l := &d.scratch, &md.tensors[0]
+	b := &d.scratch
 	for n := 1; n <= padded(tokens); n = padded(n + 1) {
-		d.linear(b.h.At, l[weights.QKV], b.qkv.At, n, md.Hidden, md.heads()*md.HeadDim)
-		d.linear(b.attn.At, l[weights.O], b.h.At, n, md.HeadsQ*md.HeadDim, md.Hidden)
+		d.linear(weights.QKV, 0, b.h.At, b.qkv.At, n)
+		d.linear(weights.O, 0, b.attn.At, b.h.At, n)
 		if n <= mlpSlice+mlpMore {
-			d.linear(b.h.At, l[weights.GateUp], b.gateUp.At, n, md.Hidden, 2*md.FFN)
-			d.linear(b.act.At, l[weights.Down], b.h.At, n, md.FFN, md.Hidden)
+			d.linear(weights.GateUp, 0, b.h.At, b.gateUp.At, n)
+			d.linear(weights.Down, 0, b.act.At, b.h.At, n)
 		}
 		if n <= padded(s.MaxRequests) {
-			d.linear(b.h.At, l[weights.Head], b.logits.At, n, md.Hidden, md.Vocab)
+			d.linear(weights.Head, 0, b.h.At, b.logits.At, n)
 		}
 	}
 }

@@ -3,14 +3,41 @@ package weights
 import "fmt"
 
 // Config is the shape of a Llama: RMSNorm, rotary embedding, grouped-query attention, SwiGLU, no
-// biases.
+// biases; or of such a model with latent attention.
 type Config struct {
 	Layers, Hidden, HeadsQ, HeadsKV, HeadDim, FFN, Vocab int
 
 	MaxContext int     // tokens; 0 is not known
 	Tied       bool    // the head is the embedding
-	Eps        float64 // of every RMSNorm
+	Eps        float64 // of every norm
 	Rope       Rope
+	Latent     *Latent // nil: grouped-query attention
+}
+
+// Latent is the shape of latent attention (MLA) with an indexer (DSA), as DeepSeek-V3.2 has them,
+// with HeadsKV = 1 and HeadDim = Nope + Rope. TopK is the number of tokens that the indexer selects.
+type Latent struct {
+	Rank, QRank, Rope, Nope, Value int
+	TopK, IndexHeads, IndexDim     int
+}
+
+// Width returns the number of values in a token's row.
+func (l *Latent) Width() int { return l.Rank + l.Rope }
+
+// Attended returns the number of values of a token's attention.
+func (c *Config) Attended() int {
+	if c.Latent != nil {
+		return c.HeadsQ * c.Latent.Value
+	}
+	return c.HeadsQ * c.HeadDim
+}
+
+// InvFreq returns the angle a token of each rotated pair, in radians.
+func (c *Config) InvFreq() []float32 {
+	if c.Latent != nil {
+		return c.Rope.InvFreq(c.Latent.Rope)
+	}
+	return c.Rope.InvFreq(c.HeadDim)
 }
 
 // llama2Vocab is the maximum vocabulary of the Llama 2 family.
@@ -68,7 +95,9 @@ func (c Config) Tensors() []Tensor {
 	all := []Tensor{{Kind: Embed}}
 	for layer := range c.Layers {
 		for kind := AttnNorm; kind <= Down; kind++ {
-			all = append(all, Tensor{kind, layer})
+			if kind < QKV || kind > IndexWeight || (kind == QKV) == (c.Latent == nil) {
+				all = append(all, Tensor{kind, layer})
+			}
 		}
 	}
 	all = append(all, Tensor{Kind: Norm})

@@ -47,7 +47,7 @@ func (r *Random) Fill(t Tensor) (seed uint64, scale float32, ok bool) {
 	return cuda.Mix(r.seed ^ cuda.Mix(name.Sum64())), scale, true
 }
 
-// Read writes the values of ss_fill, or ones for a norm.
+// Read writes the values of ss_fill, ones for a norm, or zeros for the bias of one.
 func (r *Random) Read(t Tensor, dst []cuda.Half) error {
 	if err := fits(r.config, t, dst); err != nil {
 		return err
@@ -55,7 +55,9 @@ func (r *Random) Read(t Tensor, dst []cuda.Half) error {
 	seed, scale, ok := r.Fill(t)
 	if !ok {
 		for i := range dst {
-			dst[i] = 0x3c00 // 1
+			if dst[i] = 0x3c00; t.Kind == IndexBias { // 1
+				dst[i] = 0
+			}
 		}
 		return nil
 	}

@@ -16,7 +16,7 @@ func Reference(s Source, round reference.Round) (*reference.Llama, error) {
 	c := s.Config()
 	m := &reference.Llama{
 		Hidden: c.Hidden, HeadsQ: c.HeadsQ, HeadsKV: c.HeadsKV, Dim: c.HeadDim, FFN: c.FFN,
-		Vocab: c.Vocab, Eps: c.Eps, InvFreq: c.Rope.InvFreq(c.HeadDim), Round: round,
+		Vocab: c.Vocab, Eps: c.Eps, InvFreq: c.InvFreq(), Round: round,
 		Layers: make([]reference.LlamaLayer, c.Layers),
 	}
 	for _, t := range c.Tensors() {
@@ -43,8 +43,8 @@ func place(m *reference.Llama, t Tensor) *[]float64 {
 		return &m.Head
 	}
 	layer := &m.Layers[t.Layer]
-	return [...]*[]float64{&layer.AttnNorm, &layer.QKV, &layer.O, &layer.MLPNorm, &layer.GateUp,
-		&layer.Down}[t.Kind-AttnNorm]
+	return [Kinds]*[]float64{AttnNorm: &layer.AttnNorm, QKV: &layer.QKV, O: &layer.O,
+		MLPNorm: &layer.MLPNorm, GateUp: &layer.GateUp, Down: &layer.Down}[t.Kind]
 }
 
 func floats(half []cuda.Half) []float64 {

@@ -6,27 +6,47 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// Kind names a tensor of the model or of one layer. Linears are [out][in]; with D = HeadDim:
+// Kind names a tensor of the model or of one layer. Linears are [out][in]; with D = HeadDim and the
+// fields of Latent:
 type Kind int
 
 const (
 	Embed    Kind = iota // [vocab][hidden]
 	AttnNorm             // [hidden]
 	QKV                  // [(HeadsQ + 2 HeadsKV) D][hidden]: rows of q, then k, then v
-	O                    // [hidden][HeadsQ D]
-	MLPNorm              // [hidden]
-	GateUp               // [2 FFN][hidden]: rows of gate, then up
-	Down                 // [hidden][FFN]
-	Norm                 // [hidden]
-	Head                 // [vocab][hidden]
-	Kinds                // how many there are
+
+	// In place of QKV in a model with latent attention:
+	QDown       // [QRank][hidden]
+	QNorm       // [QRank]
+	QUp         // [HeadsQ D][QRank]: of each head Nope values, then Rope
+	KVDown      // [Rank + Rope][hidden]
+	KVNorm      // [Rank]
+	KeyUp       // [HeadsQ][Rank][Nope]
+	ValueUp     // [HeadsQ][Value][Rank]
+	IndexQ      // [IndexHeads IndexDim][QRank]
+	IndexKey    // [IndexDim][hidden]
+	IndexNorm   // [IndexDim]
+	IndexBias   // [IndexDim]
+	IndexWeight // [IndexHeads][hidden]
+
+	O       // [hidden][Attended]
+	MLPNorm // [hidden]
+	GateUp  // [2 FFN][hidden]: rows of gate, then up
+	Down    // [hidden][FFN]
+	Norm    // [hidden]
+	Head    // [vocab][hidden]
+	Kinds   // how many there are
 )
+
+var names = [Kinds]string{Embed: "embed", AttnNorm: "attn_norm", QKV: "qkv", QDown: "q_down",
+	QNorm: "q_norm", QUp: "q_up", KVDown: "kv_down", KVNorm: "kv_norm", KeyUp: "key_up",
+	ValueUp: "value_up", IndexQ: "index_q", IndexKey: "index_key", IndexNorm: "index_norm",
+	IndexBias: "index_bias", IndexWeight: "index_weight", O: "o", MLPNorm: "mlp_norm",
+	GateUp: "gate_up", Down: "down", Norm: "norm", Head: "head"}
 
 // String returns the name that errors use.
 func (k Kind) String() string {
-	names := [...]string{"embed", "attn_norm", "qkv", "o", "mlp_norm", "gate_up", "down", "norm",
-		"head"}
-	if k < 0 || int(k) >= len(names) {
+	if k < 0 || k >= Kinds {
 		return fmt.Sprintf("kind %d", int(k))
 	}
 	return names[k]
@@ -48,19 +68,22 @@ func (t Tensor) String() string {
 
 // Shape returns rows and columns; a norm is one row.
 func (t Tensor) Shape(c Config) (rows, columns int) {
-	switch t.Kind {
-	case Embed, Head:
-		return c.Vocab, c.Hidden
-	case QKV:
-		return (c.HeadsQ + 2*c.HeadsKV) * c.HeadDim, c.Hidden
-	case O:
-		return c.Hidden, c.HeadsQ * c.HeadDim
-	case GateUp:
-		return 2 * c.FFN, c.Hidden
-	case Down:
-		return c.Hidden, c.FFN
+	l := c.Latent
+	if l == nil {
+		l = &Latent{}
 	}
-	return 1, c.Hidden
+	shape := [Kinds][2]int{
+		Embed: {c.Vocab, c.Hidden}, Head: {c.Vocab, c.Hidden}, Norm: {1, c.Hidden},
+		AttnNorm: {1, c.Hidden}, MLPNorm: {1, c.Hidden}, O: {c.Hidden, c.Attended()},
+		GateUp: {2 * c.FFN, c.Hidden}, Down: {c.Hidden, c.FFN},
+		QKV:   {(c.HeadsQ + 2*c.HeadsKV) * c.HeadDim, c.Hidden},
+		QDown: {l.QRank, c.Hidden}, QNorm: {1, l.QRank}, QUp: {c.HeadsQ * c.HeadDim, l.QRank},
+		KVDown: {l.Width(), c.Hidden}, KVNorm: {1, l.Rank},
+		KeyUp: {c.HeadsQ * l.Rank, l.Nope}, ValueUp: {c.HeadsQ * l.Value, l.Rank},
+		IndexQ: {l.IndexHeads * l.IndexDim, l.QRank}, IndexKey: {l.IndexDim, c.Hidden},
+		IndexNorm: {1, l.IndexDim}, IndexBias: {1, l.IndexDim}, IndexWeight: {l.IndexHeads, c.Hidden},
+	}[t.Kind]
+	return shape[0], shape[1]
 }
 
 // Values returns the number of weights.
@@ -71,7 +94,13 @@ func (t Tensor) Values(c Config) int {
 
 func (t Tensor) inLayer() bool { return t.Kind >= AttnNorm && t.Kind <= Down }
 
-func (t Tensor) isNorm() bool { return t.Kind == AttnNorm || t.Kind == MLPNorm || t.Kind == Norm }
+func (t Tensor) isNorm() bool {
+	switch t.Kind {
+	case AttnNorm, QNorm, KVNorm, IndexNorm, IndexBias, MLPNorm, Norm:
+		return true
+	}
+	return false
+}
 
 // Source is a model's weights.
 type Source interface {

@@ -98,12 +98,15 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 	if err := s.checkGrid(); err != nil {
 		return metrics.Summary{}, err
 	}
-	if s.model.IsLatent() {
-		if wrap != nil {
-			return sum, refuse("model", p.Model, "selects tokens live, and its recorded steps have no "+
-				"price: simulate --live runs it, validate does not")
+	latent := s.model.IsLatent()
+	if latent && wrap != nil {
+		return sum, refuse("model", p.Model, "selects tokens live, and its recorded steps have no "+
+			"price: simulate --live runs it, validate does not")
+	}
+	if latent {
+		if err := l.checkLatent(&p.System, s.model.IndexTopK); err != nil {
+			return sum, err
 		}
-		return l.latent(ctx, s, sink)
 	}
 	if wrap == nil {
 		wrap = func(d sim.Device) sim.Device { return d }
@@ -116,7 +119,8 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 	if err != nil {
 		return metrics.Summary{}, err
 	}
-	if !l.selects(&p.System) {
+	selects := latent || l.selects(&p.System)
+	if !selects {
 		s.makeSelections()
 	}
 	err = l.On(func(m live.Machine) (err error) {
@@ -126,7 +130,7 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 		cfg := live.Config{
 			Spec: &s.point.System, Geometry: s.server.Geometry, Weights: source,
 			KVBytes: s.server.HBMBytes, Seed: p.Seed, SplitEvery: l.SplitEvery,
-			Selects: l.selects(&p.System), SaveThreads: hw.ScatterThreads,
+			Selects: selects, SaveThreads: hw.ScatterThreads,
 			Patterns: s.server.Prefill.Heads(s.model.Layers, s.model.QHeads), FindsLines: l.Selects,
 		}
 		if len(load.Requests) > 0 {
@@ -142,12 +146,14 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink,
 		defer func() { err = errors.Join(err, device.Close()) }()
 		s.server.Device, s.server.Addressed = wrap(device), true
 		s.server.Engine = sim.Engine{LoadsInTurn: true} // times are the live loop's own
-		s.server.DeviceSelects = cfg.Selects
+		if s.server.DeviceSelects = selects; latent {
+			s.server.Swapped = device.Swapped
+		}
 		if l.Pace {
 			s.server.Idle = func(gap des.Time) error { device.Idle(ctx, gap); return nil }
 		}
 		sum, err = l.serve(ctx, s, sink)
-		sum.Lived(liveStats(device.Counters()))
+		sum.Lived(liveStats(device.Counters(), latent))
 		if err == nil && l.Did != nil {
 			l.Did(p, device.Counters())
 		}
@@ -283,8 +289,12 @@ func onAllCores(n int, f func(i int)) {
 	_ = g.Wait() // no error
 }
 
-// liveStats converts counters to a summary's statistics.
-func liveStats(c live.Counters) metrics.LiveStats {
+// liveStats converts counters to a summary's statistics. With latent attention they count rows.
+func liveStats(c live.Counters, latent bool) metrics.LiveStats {
+	if latent {
+		return metrics.LiveStats{RowsSelected: c.Selected, RowsLoaded: c.Loaded, RowsSaved: c.Saved,
+			GrowingS: c.Growing.Seconds()}
+	}
 	s := metrics.LiveStats{
 		BlocksLoaded: c.Loaded, BlocksSaved: c.Saved, Rounds: c.Rounds, BlocksAhead: c.Ahead,
 		RoundTrips: c.RoundTrips, RoundTripS: c.Waiting.Seconds(), LookupS: c.Lookup.Seconds(),
@@ -311,6 +321,14 @@ func (l *Live) source(m *hw.Model, seed uint64) (weights.Source, error) {
 	shape := weights.Config{
 		Layers: m.Layers, Hidden: m.Hidden, HeadsQ: m.QHeads, HeadsKV: m.KVHeads, HeadDim: m.HeadDim,
 		FFN: m.FFN, Vocab: m.Vocab, MaxContext: m.MaxContext, Tied: m.TiedEmbeddings,
+	}
+	if m.IsLatent() {
+		shape.HeadsKV, shape.HeadDim = 1, m.NopeDim+m.RopeDim
+		// the epsilon and the rotary base of DeepSeek-V3's config.json
+		shape.Eps, shape.Rope = 1e-6, weights.Rope{Theta: 10000}
+		shape.Latent = &weights.Latent{Rank: m.KVRank, QRank: m.QRank, Rope: m.RopeDim,
+			Nope: m.NopeDim, Value: m.ValueDim, TopK: m.IndexTopK, IndexHeads: m.IndexHeads,
+			IndexDim: m.IndexHeadDim}
 	}
 	if m.QKVBias {
 		return nil, fmt.Errorf("%s has biases in its attention; live execution runs Llama-architecture "+

@@ -1,19 +1,14 @@
 package run
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/cuda"
-	"github.com/sparseserve/sparseserve/cuda/live"
-	"github.com/sparseserve/sparseserve/cuda/live/latent"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
-	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
-	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // noKernel names the feature of a model that no live device implements; "" if all are implemented.
@@ -70,44 +65,4 @@ func (l *Live) checkLatent(s *sim.Spec, topK int) error {
 			`a live run of latent attention has none; set prefix_cache.mode = "off"`)
 	}
 	return nil
-}
-
-// latent carries out a point whose model has latent attention and an indexer.
-func (l *Live) latent(ctx context.Context, s *prepared, sink Sink) (sum metrics.Summary,
-	err error) {
-	spec, m := &s.point.System, &s.model
-	if err := l.checkLatent(spec, m.IndexTopK); err != nil {
-		return sum, err
-	}
-	load, err := s.load()
-	if err != nil {
-		return sum, err
-	}
-	cfg := latent.Config{Spec: spec, Geometry: s.server.Geometry, Seed: s.point.Seed,
-		Shape: latent.Shape{Layers: m.Layers, Hidden: m.Hidden, Heads: m.QHeads, FFN: m.FFN,
-			Vocab: m.Vocab, Rank: m.KVRank, QRank: m.QRank, Rope: m.RopeDim, Nope: m.NopeDim,
-			Value: m.ValueDim, TopK: m.IndexTopK, IndexHeads: m.IndexHeads, IndexDim: m.IndexHeadDim,
-			Capacity: m.MaxContext}}
-	if len(load.Requests) > 0 {
-		cfg.Shape.Capacity = load.Requests[0]
-	}
-	err = l.On(func(machine live.Machine) (err error) {
-		device, err := latent.New(machine, cfg)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, device.Close()) }()
-		s.server.Device, s.server.Addressed = device, true
-		s.server.DeviceSelects, s.server.Swapped = true, device.Swapped
-		s.server.Engine = sim.Engine{LoadsInTurn: true} // times are the live loop's own
-		if l.Pace {
-			s.server.Idle = func(gap des.Time) error { device.Idle(ctx, gap); return nil }
-		}
-		sum, err = l.serve(ctx, s, sink)
-		did := device.Counters()
-		sum.Lived(metrics.LiveStats{RowsSelected: did.Selected, RowsLoaded: did.Loaded,
-			RowsSaved: did.Saved, GrowingS: did.Growing.Seconds()})
-		return err
-	})
-	return sum, err
 }

@@ -1,6 +1,6 @@
 //go:build gpu
 
-package latent_test
+package live_test
 
 import (
 	"testing"
@@ -9,8 +9,8 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/live/testkit"
 )
 
-func TestGPULogitsMatchTheReference(t *testing.T) {
-	for name, c := range scenarios {
+func TestGPULatentLogitsMatchTheReference(t *testing.T) {
+	for name, c := range latentCases {
 		t.Run(name, func(t *testing.T) {
 			testkit.OnGPU(t, func(m *cuda.Session) {
 				c.preempts = false // steps are short against the gaps between requests

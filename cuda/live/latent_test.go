@@ -1,4 +1,4 @@
-package latent_test
+package live_test
 
 import (
 	"context"
@@ -10,31 +10,34 @@ import (
 
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/emulator"
-	"github.com/sparseserve/sparseserve/cuda/live/latent"
+	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/cuda/live/testkit"
 	"github.com/sparseserve/sparseserve/cuda/reference"
+	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
-const seed, blockTokens = 7, 16
+const latentSeed, latentBlock = 7, 16
 
-func tiny(topK int) latent.Shape {
-	return latent.Shape{Layers: 2, Hidden: 64, Heads: 2, FFN: 48, Vocab: 61, Rank: 32, QRank: 40,
-		Rope: 16, Nope: 24, Value: 20, TopK: topK, IndexHeads: 3, IndexDim: 32, Capacity: 200}
+func tinyLatent(topK int) weights.Config {
+	return weights.Config{Layers: 2, Hidden: 64, HeadsQ: 2, HeadsKV: 1, HeadDim: 40, FFN: 48,
+		Vocab: 61, MaxContext: 200, Eps: 1e-6, Rope: weights.Rope{Theta: 10000},
+		Latent: &weights.Latent{Rank: 32, QRank: 40, Rope: 16, Nope: 24, Value: 20, TopK: topK,
+			IndexHeads: 3, IndexDim: 32}}
 }
 
-// scenario is one system on one tiny model.
-type scenario struct {
+// latentCase is one system on one tiny model.
+type latentCase struct {
 	topK, hotBuffer int // tokens; hotBuffer 0: all KV in HBM
 	plain           bool
 	kvBlocks        int64 // of HBM
 	preempts        bool
 }
 
-var scenarios = map[string]scenario{
+var latentCases = map[string]latentCase{
 	"dsa":                       {topK: 32, kvBlocks: 60},
 	"dsa, plain prefill":        {topK: 32, kvBlocks: 60, plain: true},
 	"dsa, short of memory":      {topK: 32, kvBlocks: 11, preempts: true},
@@ -45,10 +48,10 @@ var scenarios = map[string]scenario{
 	"hisparse, all in slots":    {topK: 32, hotBuffer: 208, kvBlocks: 90},
 }
 
-func (c scenario) spec() sim.Spec {
+func (c latentCase) spec() sim.Spec {
 	s := sim.Spec{
 		Selection: sim.SelectionSpec{On: true, Policy: "indexer", BudgetTokens: c.topK,
-			RecentBlocks: 1}, BlockTokens: blockTokens,
+			RecentBlocks: 1}, BlockTokens: latentBlock,
 		Offload: sim.OffloadSpec{Load: "flash", Save: "flash", Eviction: "lru", Pool: "unified",
 			SaveBufferMiB: 1, WorkingSetSteps: 4, HotBuffer: c.hotBuffer, On: c.hotBuffer > 0},
 		Utilisation: 0.9,
@@ -62,56 +65,62 @@ func (c scenario) spec() sim.Spec {
 	return s
 }
 
-type place struct{ id, position, layer int }
+type latentPlace struct{ id, position, layer int }
 
-// run is what a live run left.
-type run struct {
+// latentRun is what a live latentRun left.
+type latentRun struct {
 	tokens   map[int][]int32
 	logits   map[int]map[int][]cuda.Half // by request and position
-	chosen   map[place][]int32           // the newest computation's
-	decoded  map[int][]place             // by request: decodes in order, by layer
-	misses   map[place]int
+	chosen   map[latentPlace][]int32     // the newest computation's
+	decoded  map[int][]latentPlace       // by request: decodes in order, by layer
+	misses   map[latentPlace]int
 	preempts int
 	steps    []metrics.Step
-	counters latent.Counters
+	counters live.Counters
 }
 
-func (r *run) Request(*metrics.Request) error { return nil }
-func (r *run) Gap(des.Time)                   {}
-func (r *run) Step(s *metrics.Step) error     { r.steps = append(r.steps, *s); return nil }
+func (r *latentRun) Request(*metrics.Request) error { return nil }
+func (r *latentRun) Gap(des.Time)                   {}
+func (r *latentRun) Step(s *metrics.Step) error     { r.steps = append(r.steps, *s); return nil }
 
-type workload struct{ next int }
+type latentLoad struct{ next int }
 
-var lengths = [][2]int{{33, 20}, {1, 5}, {130, 18}, {64, 20}, {97, 3}, {16, 33}, {47, 17}}
+var latentLengths = [][2]int{{33, 20}, {1, 5}, {130, 18}, {64, 20}, {97, 3}, {16, 33}, {47, 17}}
 
-func (w *workload) Next() (sim.Arrival, bool, error) {
-	if w.next == len(lengths) {
+func (w *latentLoad) Next() (sim.Arrival, bool, error) {
+	if w.next == len(latentLengths) {
 		return sim.Arrival{}, false, nil
 	}
 	w.next++
-	return sim.Arrival{At: des.Time(w.next) * 300 * des.Microsecond, Prompt: lengths[w.next-1][0],
-		Output: lengths[w.next-1][1]}, true, nil
+	return sim.Arrival{At: des.Time(w.next) * 300 * des.Microsecond, Prompt: latentLengths[w.next-1][0],
+		Output: latentLengths[w.next-1][1]}, true, nil
 }
 
-// serve runs the scenario's workload on a machine.
-func (c scenario) serve(t *testing.T, m cuda.Machine) *run {
+// serve runs the latentCase's latentLoad on a machine.
+func (c latentCase) serve(t *testing.T, m cuda.Machine) *latentRun {
 	t.Helper()
-	r := &run{tokens: map[int][]int32{}, logits: map[int]map[int][]cuda.Half{},
-		chosen: map[place][]int32{}, decoded: map[int][]place{}, misses: map[place]int{}}
-	shape, spec := tiny(c.topK), c.spec()
-	geo := kv.Geometry{Layers: shape.Layers, KVHeads: 1, BlockTokens: blockTokens,
-		BlockBytes: int64(blockTokens * shape.RowBytes()),
-		MetaBytes:  int64(blockTokens * shape.KeyBytes())}
-	device, err := latent.New(m, latent.Config{Spec: &spec, Geometry: geo, Shape: shape, Seed: seed,
+	r := &latentRun{tokens: map[int][]int32{}, logits: map[int]map[int][]cuda.Half{},
+		chosen: map[latentPlace][]int32{}, decoded: map[int][]latentPlace{}, misses: map[latentPlace]int{}}
+	shape, spec := tinyLatent(c.topK), c.spec()
+	geo := kv.Geometry{Layers: shape.Layers, KVHeads: 1, BlockTokens: latentBlock,
+		BlockBytes: int64(2 * latentBlock * shape.Latent.Width()),
+		MetaBytes:  int64(2 * latentBlock * shape.Latent.IndexDim)}
+	source, err := weights.NewRandom(shape, latentSeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kvBytes := c.kvBlocks * int64(shape.Layers) * (geo.BlockBytes + geo.MetaBytes)
+	device, err := live.New(m, live.Config{Spec: &spec, Geometry: geo, Weights: source, Seed: latentSeed,
+		KVBytes: kvBytes, Longest: shape.MaxContext,
 		Finished: func(id int, tokens []int32) { r.tokens[id] = slices.Clone(tokens) },
 		Logits: func(id, position int, logits []cuda.Half) {
 			if r.logits[id] == nil {
 				r.logits[id] = map[int][]cuda.Half{}
 			}
-			r.logits[id][position] = logits
+			r.logits[id][position] = slices.Clone(logits)
 		},
-		Chosen: func(id, position, layer int, tokens []int32, misses int) {
-			at := place{id, position, layer}
+		ChosenTokens: func(id, position, layer int, tokens []int32, misses int) {
+			at := latentPlace{id, position, layer}
 			r.chosen[at] = slices.Clone(tokens)
 			if misses >= 0 {
 				r.misses[at] = misses
@@ -123,13 +132,13 @@ func (c scenario) serve(t *testing.T, m cuda.Machine) *run {
 	}
 	server, err := sim.NewServer(sim.Config{Spec: spec, Seed: 3, Geometry: geo,
 		Model: sim.Model{Layers: shape.Layers, KVHeads: 1,
-			MaxContext: shape.Capacity},
-		HBMBytes: c.kvBlocks * int64(shape.Layers) * (geo.BlockBytes + geo.MetaBytes),
+			MaxContext: shape.MaxContext},
+		HBMBytes: kvBytes,
 		Device:   device, Addressed: true, DeviceSelects: true, Swapped: device.Swapped})
 	if err != nil {
 		t.Fatal(err)
 	}
-	metrics, err := server.Run(context.Background(), &workload{}, r)
+	metrics, err := server.Run(context.Background(), &latentLoad{}, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,20 +151,20 @@ func (c scenario) serve(t *testing.T, m cuda.Machine) *run {
 	if err := device.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if len(r.tokens) != len(lengths) {
-		t.Fatalf("%d requests finished, want %d", len(r.tokens), len(lengths))
+	if len(r.tokens) != len(latentLengths) {
+		t.Fatalf("%d requests finished, want %d", len(r.tokens), len(latentLengths))
 	}
 	return r
 }
 
 // check compares every emitted token's logits with the float64 model that attends to the same
 // tokens, and every selection with the scores of that model.
-func (c scenario) check(t *testing.T, r *run) {
+func (c latentCase) check(t *testing.T, r *latentRun) {
 	t.Helper()
 	if c.preempts && r.preempts == 0 {
 		t.Errorf("nothing was preempted; the case is meant to")
 	}
-	model := latent.Reference(tiny(c.topK), seed)
+	model := latentReference(t, tinyLatent(c.topK))
 	judged := 0
 	for id, tokens := range r.tokens {
 		ids := make([]int, len(tokens)-1)
@@ -163,8 +172,8 @@ func (c scenario) check(t *testing.T, r *run) {
 			ids[i] = int(tokens[i])
 		}
 		logits := model.Forward(ids, func(position, layer int, scores []float64) []int32 {
-			list := r.chosen[place{id, position, layer}]
-			if err := isTopK(list, scores, c.topK); err != nil {
+			list := r.chosen[latentPlace{id, position, layer}]
+			if err := isTokenTopK(list, scores, c.topK); err != nil {
 				t.Fatalf("request %d, position %d, layer %d: %v", id, position, layer, err)
 			}
 			return list
@@ -181,7 +190,7 @@ func (c scenario) check(t *testing.T, r *run) {
 		}
 	}
 	want := 0
-	for _, l := range lengths {
+	for _, l := range latentLengths {
 		want += l[1]
 	}
 	if judged < want {
@@ -189,8 +198,8 @@ func (c scenario) check(t *testing.T, r *run) {
 	}
 }
 
-// isTopK reports whether a list has the k best scores, except for swaps within fp16 rounding.
-func isTopK(list []int32, scores []float64, k int) error {
+// isTokenTopK reports whether a list has the k best scores, except for swaps within fp16 rounding.
+func isTokenTopK(list []int32, scores []float64, k int) error {
 	if want := min(k, len(scores)); len(list) != want {
 		return fmt.Errorf("%d tokens selected of %d, want %d", len(list), len(scores), want)
 	}
@@ -215,8 +224,8 @@ func isTopK(list []int32, scores []float64, k int) error {
 
 // Whatever the system, every emitted token's logits equal the float64 model's, of decodes and
 // prefills, after any preemption, and with dense attention where the selection covers the context.
-func TestLogitsMatchTheReference(t *testing.T) {
-	for name, c := range scenarios {
+func TestLatentLogitsMatchTheReference(t *testing.T) {
+	for name, c := range latentCases {
 		t.Run(name, func(t *testing.T) {
 			m := emulator.New(emulator.Config{Late: true, Seed: uint64(len(name))})
 			defer m.Close()
@@ -233,7 +242,7 @@ func TestLogitsMatchTheReference(t *testing.T) {
 func TestBuffersChangeNoLogits(t *testing.T) {
 	m := emulator.New(emulator.Config{})
 	defer m.Close()
-	alike(t, m, func(got, want []cuda.Half) error {
+	latentAlike(t, m, func(got, want []cuda.Half) error {
 		if !slices.Equal(got, want) {
 			return errors.New("logits differ")
 		}
@@ -241,11 +250,11 @@ func TestBuffersChangeNoLogits(t *testing.T) {
 	})
 }
 
-// alike holds hot buffers against all KV in HBM.
-func alike(t *testing.T, m cuda.Machine, same func(got, want []cuda.Half) error) {
-	want := scenarios["dsa"].serve(t, m)
+// latentAlike holds hot buffers against all KV in HBM.
+func latentAlike(t *testing.T, m cuda.Machine, same func(got, want []cuda.Half) error) {
+	want := latentCases["dsa"].serve(t, m)
 	for _, name := range []string{"hisparse", "hisparse, all in slots"} {
-		got := scenarios[name].serve(t, m)
+		got := latentCases[name].serve(t, m)
 		for id, tokens := range want.tokens {
 			if !slices.Equal(got.tokens[id], tokens) {
 				t.Fatalf("%s: request %d: tokens %v, want %v", name, id, got.tokens[id], tokens)
@@ -269,7 +278,7 @@ func TestMissesAreThoseOfLRU(t *testing.T) {
 
 func missesAreLRU(t *testing.T, m cuda.Machine) {
 	for _, name := range []string{"hisparse", "hisparse, plain", "hisparse, all in slots"} {
-		c := scenarios[name]
+		c := latentCases[name]
 		r := c.serve(t, m)
 		var all, selected int64
 		for id, places := range r.decoded {
@@ -306,8 +315,39 @@ func missesAreLRU(t *testing.T, m cuda.Machine) {
 		for i := range r.steps {
 			loaded += r.steps[i].Loaded
 		}
-		if loaded < all/blockTokens || loaded > all/blockTokens+int64(len(r.steps)) {
+		if loaded < all/latentBlock || loaded > all/latentBlock+int64(len(r.steps)) {
 			t.Errorf("%s: records have %d blocks loaded, of %d rows", name, loaded, all)
 		}
 	}
+}
+
+// latentReference is a random model in float64, stored as the GPU stores it.
+func latentReference(t *testing.T, c weights.Config) *reference.Latent {
+	source, err := weights.NewRandom(c, latentSeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := c.Latent
+	m := &reference.Latent{Hidden: c.Hidden, Heads: c.HeadsQ, Rank: l.Rank, QRank: l.QRank,
+		Rope: l.Rope, Nope: l.Nope, Value: l.Value, FFN: c.FFN, Vocab: c.Vocab,
+		IndexHeads: l.IndexHeads, IndexDim: l.IndexDim, TopK: l.TopK, Eps: float64(float32(c.Eps)),
+		InvFreq: c.InvFreq(), Round: weights.Half, Layers: make([]reference.LatentLayer, c.Layers)}
+	for _, of := range c.Tensors() {
+		values := make([]cuda.Half, of.Values(c))
+		if err := source.Read(of, values); err != nil {
+			t.Fatal(err)
+		}
+		l := &m.Layers[of.Layer]
+		*[weights.Kinds]*[]float64{
+			weights.Embed: &m.Embed, weights.Norm: &m.Norm, weights.Head: &m.Head,
+			weights.AttnNorm: &l.AttnNorm, weights.QDown: &l.QDown, weights.QNorm: &l.QNorm,
+			weights.QUp: &l.QUp, weights.KVDown: &l.KVDown, weights.KVNorm: &l.KVNorm,
+			weights.KeyUp: &l.KeyUp, weights.ValueUp: &l.ValueUp, weights.O: &l.O,
+			weights.IndexQ: &l.IndexQ, weights.IndexKey: &l.IndexKey,
+			weights.IndexNorm: &l.IndexNorm, weights.IndexBias: &l.IndexBias,
+			weights.IndexWeight: &l.IndexWeight, weights.MLPNorm: &l.MLPNorm,
+			weights.GateUp: &l.GateUp, weights.Down: &l.Down,
+		}[of.Kind] = testkit.Floats(values)
+	}
+	return m
 }
