@@ -27,8 +27,8 @@ func (f *Fault) Error() string {
 // Is reports whether target is the code of a failed kernel.
 func (f *Fault) Is(target error) bool { return target == error(cuda.Failed) }
 
-// access is one operation's view of the memory. Its methods panic with a *Fault, which guard
-// returns as the operation's error.
+// access is one operation's view of the memory. Its methods panic with a *Fault or
+// *cuda.Error, which guard returns as the operation's error.
 type access struct {
 	*memory
 	call string
@@ -40,6 +40,8 @@ func (m *Machine) guard(call string, f func(*access) error) (err error) {
 		switch r := recover().(type) {
 		case nil:
 		case *Fault:
+			err = r
+		case *cuda.Error:
 			err = r
 		default:
 			panic(r)

@@ -59,20 +59,10 @@ func listed(m *access, arg string, list, count cuda.Ptr, unit, stride, blocks in
 	return chosen
 }
 
-func checkDecode(c *checks, d *cuda.DecodeArgs) {
-	checkDecodeShape(c, d)
-	c.given("q, pool, context and out", d.Q, d.Pool, d.Context, d.Out)
-	c.need(d.Table != 0 || d.Slot != 0, "a table or slots")
-	c.need(d.Slot == 0 || d.List != 0, "a list with slots")
-	c.need((d.List == 0) == (d.Count == 0), "both list and count, or none")
-	c.need(c.err != nil || !shared(d) || d.Workspace != 0, "a workspace")
-}
-
-func checkDecodeShape(c *checks, d *cuda.DecodeArgs) {
-	c.need(d.Batch > 0, "batch > 0")
-	c.paged(d.HeadsQ, d.HeadsKV, d.HeadDim, d.BlockTokens)
-	c.need(d.MaxBlocks >= 0, "max_blocks >= 0")
-	c.need(d.Splits >= 0 && d.Splits <= 256, "0 to 256 splits")
+func checkDecodeShape(m *access, d *cuda.DecodeArgs) {
+	m.need(d.Batch > 0, "batch > 0")
+	m.paged(d.HeadsQ, d.HeadsKV, d.HeadDim, d.BlockTokens)
+	m.need(d.Splits >= 0 && d.Splits <= 256, "0 to 256 splits")
 }
 
 // splits is the number of parts that share a unit's work. The emulator does not split, but requires
@@ -96,6 +86,9 @@ func workspaceBytes(d *cuda.DecodeArgs) (all, record int64) {
 }
 
 func decode(m *access, d *cuda.DecodeArgs) {
+	checkDecodeShape(m, d)
+	m.need((d.List == 0) == (d.Count == 0), "both list and count, or none")
+	m.need(d.Slot == 0 || d.List != 0, "a list with slots")
 	s := reference.Shape{Batch: int(d.Batch), HeadsQ: int(d.HeadsQ), HeadsKV: int(d.HeadsKV),
 		Dim: int(d.HeadDim)}
 	kv := blocks{access: m, pool: d.Pool, table: d.Table, slot: d.Slot, stride: int(d.TableStride),
@@ -170,26 +163,19 @@ func (m *access) zeroed(arg string, p cuda.Ptr, bytes, counters int64) {
 	}
 }
 
-func checkPrefill(c *checks, p *cuda.PrefillArgs) {
-	c.need(p.QTokens >= 0 && p.Prefix >= 0, "tokens >= 0")
-	c.heads(p.HeadsQ, p.HeadsKV, p.HeadDim)
+func checkPrefill(m *access, p *cuda.PrefillArgs) {
+	m.need(p.QTokens >= 0 && p.Prefix >= 0, "tokens >= 0")
+	m.heads(p.HeadsQ, p.HeadsKV, p.HeadDim)
 	for _, stride := range []int64{p.QTokenStride, p.QHeadStride, p.KTokenStride, p.KHeadStride,
 		p.VTokenStride, p.VHeadStride, p.OutTokenStride, p.OutHeadStride} {
-		c.need(stride%8 == 0, "strides that are multiples of 8")
+		m.need(stride%8 == 0, "strides that are multiples of 8")
 	}
-	if p.QTokens == 0 {
-		return
-	}
-	c.given("q and out", p.Q, p.Out)
-	if p.Table != 0 {
-		c.need(p.Pool != 0 && p.BlockTokens > 0 && p.BlockTokens%16 == 0 && p.BlockTokens <= 256,
-			"a pool of blocks of a multiple of 16 tokens, at most 256")
-	} else {
-		c.given("k and v", p.K, p.V)
-	}
+	m.need(p.Table == 0 || p.BlockTokens > 0 && p.BlockTokens%16 == 0 && p.BlockTokens <= 256,
+		"blocks of a multiple of 16 tokens, at most 256")
 }
 
 func prefill(m *access, p *cuda.PrefillArgs) {
+	checkPrefill(m, p)
 	dim := int(p.HeadDim)
 	for kvHead := range int(p.HeadsKV) {
 		keys, values := prefillKV(m, p, kvHead)

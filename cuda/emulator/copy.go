@@ -2,13 +2,9 @@ package emulator
 
 import "github.com/sparseserve/sparseserve/cuda"
 
-func checkMemcpy(c *checks, a *cuda.MemcpyArgs) { c.need(a.Bytes >= 0, "bytes >= 0") }
-
 func memcpy(m *access, a *cuda.MemcpyArgs) {
 	copy(m.bytes("Dst", a.Dst, 0, a.Bytes), m.bytes("Src", a.Src, 0, a.Bytes))
 }
-
-func checkMemset(c *checks, a *cuda.MemsetArgs) { c.need(a.Bytes >= 0, "bytes >= 0") }
 
 func memset(m *access, a *cuda.MemsetArgs) {
 	to := m.bytes("Dst", a.Dst, 0, a.Bytes)
@@ -17,25 +13,20 @@ func memset(m *access, a *cuda.MemsetArgs) {
 	}
 }
 
-func checkFill(c *checks, a *cuda.FillArgs) {
-	c.need(a.Count >= 0 && a.Count%2 == 0, "an even count")
-}
-
 func fill(m *access, a *cuda.FillArgs) {
+	m.need(a.Count%2 == 0, "an even count")
 	cuda.Fill(view[cuda.Half](m, "Dst", a.Dst, 0, int(a.Count)), a.Seed, a.Scale)
 }
 
-func checkBlocks(c *checks, a *cuda.BlocksArgs) {
-	c.need(a.Count >= 0, "count >= 0")
-	c.need(a.BlockBytes > 0 && a.BlockBytes%16 == 0 && a.BlockBytes <= 1<<30,
+func checkBlocks(m *access, a *cuda.BlocksArgs) {
+	m.need(a.BlockBytes > 0 && a.BlockBytes%16 == 0 && a.BlockBytes <= 1<<30,
 		"blocks of a multiple of 16 bytes, at most 1 GiB")
-	c.need(a.CTAs >= 0, "CTAs >= 0")
-	c.need((a.Owner == 0) == (a.Skip == 0), "both owner and skip, or none")
-	c.need(a.Count == 0 || a.Src != 0 && a.Dst != 0, "src and dst")
+	m.need((a.Owner == 0) == (a.Skip == 0), "both owner and skip, or none")
 }
 
 // copyBlocks is the kernel form: it reads addresses, owners and skips when it runs.
 func copyBlocks(m *access, a *cuda.BlocksArgs) {
+	checkBlocks(m, a)
 	n := int(a.Count)
 	if a.Counted != 0 {
 		n = min(n, int(*at[int64](m, "Counted", a.Counted, 0)))
@@ -55,17 +46,14 @@ func copyBlocks(m *access, a *cuda.BlocksArgs) {
 
 // memcpyBlocks is the memcpy form: the CPU reads the addresses now and queues one copy per block.
 func (m *Machine) memcpyBlocks(call string, a *cuda.BlocksArgs, s *stream) error {
-	c := checks{call: call}
-	if checkBlocks(&c, a); c.err != nil {
-		return c.err
-	}
 	return m.guard(call, func(host *access) error {
+		checkBlocks(host, a)
 		host = host.onHost()
 		src := view[cuda.Ptr](host, "Src", a.Src, 0, int(a.Count))
 		dst := view[cuda.Ptr](host, "Dst", a.Dst, 0, int(a.Count))
 		for i := range src {
 			one := cuda.MemcpyArgs{Dst: dst[i], Src: src[i], Bytes: a.BlockBytes}
-			if err := m.enqueue(call, bind(&one, checkMemcpy, memcpy), s); err != nil {
+			if err := m.enqueue(call, bind(&one, memcpy), s); err != nil {
 				return err
 			}
 		}

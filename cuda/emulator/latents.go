@@ -7,13 +7,8 @@ import (
 
 // Latent attention and its indexer. Values round to fp16 where sparseserve.h says.
 
-func checkHeadLinear(c *checks, a *cuda.HeadLinearArgs) {
-	c.need(a.Tokens >= 0 && a.Tokens < 1<<16 && a.Heads > 0 && a.Out > 0, "tokens, heads and out")
-	c.need(a.In > 0 && a.In <= 4096, "in of at most 4096")
-	c.need(a.Tokens == 0 || a.X != 0 && a.W != 0 && a.Y != 0, "x, w and y")
-}
-
 func headLinear(m *access, a *cuda.HeadLinearArgs) {
+	m.need(a.Tokens < 1<<16 && a.In > 0 && a.In <= 4096, "in of at most 4096")
 	heads, in, out := int(a.Heads), int(a.In), int(a.Out)
 	if a.Tokens == 0 {
 		return
@@ -34,14 +29,8 @@ func headLinear(m *access, a *cuda.HeadLinearArgs) {
 	}
 }
 
-func checkRotate(c *checks, a *cuda.RotateArgs) {
-	c.need(a.Tokens >= 0 && a.Heads > 0 && a.Dim > 0 && a.Dim%2 == 0, "tokens, heads, an even dim")
-	if a.Tokens > 0 {
-		c.given("x, position and inv_freq", a.X, a.Position, a.InvFreq)
-	}
-}
-
 func rotate(m *access, a *cuda.RotateArgs) {
+	m.need(a.Dim > 0 && a.Dim%2 == 0, "an even dim")
 	for t := range int(a.Tokens) {
 		angle := anglesOf(m, a.Position, a.InvFreq, t, int(a.Dim))
 		for h := range int(a.Heads) {
@@ -61,17 +50,10 @@ func anglesOf(m *access, position, frequency cuda.Ptr, token, dim int) []float64
 	return angle
 }
 
-func checkLatentWrite(c *checks, a *cuda.LatentWriteArgs) {
-	c.need(a.Tokens >= 0 && a.Rope > 0 && a.Rope%2 == 0 && a.Eps >= 0, "tokens, an even rope, eps")
-	c.need(a.Rank > 0 && a.Rank <= 1024, "a rank of at most 1024")
-	c.need(a.KeyDim >= a.Rope && a.KeyDim <= 1024, "keys of at least rope values, at most 1024")
-	if a.Tokens > 0 {
-		c.given("latent, key and norms", a.Latent, a.Key, a.Norm, a.KeyNorm, a.KeyBias)
-		c.given("position, inv_freq, row_to and key_to", a.Position, a.InvFreq, a.RowTo, a.KeyTo)
-	}
-}
-
 func latentWrite(m *access, a *cuda.LatentWriteArgs) {
+	m.need(a.Rope > 0 && a.Rope%2 == 0 && a.Rank > 0 && a.Rank <= 1024,
+		"an even rope, a rank of at most 1024")
+	m.need(a.KeyDim >= a.Rope && a.KeyDim <= 1024, "keys of at least rope values, at most 1024")
 	width, dim, eps := int(a.Rank+a.Rope), int(a.KeyDim), float64(a.Eps)
 	for t := range int(a.Tokens) {
 		tensor := func(arg string, p cuda.Ptr, first, n int) []float64 {
@@ -87,16 +69,9 @@ func latentWrite(m *access, a *cuda.LatentWriteArgs) {
 	}
 }
 
-func checkIndexScores(c *checks, a *cuda.IndexScoresArgs) {
-	c.need(a.Rows >= 0 && a.Rows < 1<<16 && a.Heads > 0 && a.Dim > 0 && a.Stride > 0,
-		"rows, heads, dim and stride")
-	c.need(int(a.Heads)*int(a.Dim) <= 16384, "heads * dim of at most 16384")
-	if a.Rows > 0 {
-		c.given("q, weight, key, context and scores", a.Q, a.Weight, a.Key, a.Context, a.Scores)
-	}
-}
-
 func indexScores(m *access, a *cuda.IndexScoresArgs) {
+	m.need(a.Heads > 0 && a.Dim > 0 && int(a.Heads)*int(a.Dim) <= 16384,
+		"heads * dim of at most 16384")
 	heads, dim := int(a.Heads), int(a.Dim)
 	for i := range int(a.Rows) {
 		n := int(*at[int32](m, "Context", a.Context, i))
@@ -115,16 +90,9 @@ func indexScores(m *access, a *cuda.IndexScoresArgs) {
 	}
 }
 
-func checkLatentAttend(c *checks, a *cuda.LatentAttendArgs) {
-	c.need(a.Rows >= 0 && a.Rows < 1<<16 && a.Heads > 0 && a.Stride > 0, "rows, heads and stride")
-	c.need(a.Rank > 0 && a.Rank <= 512 && a.Rope >= 0 && a.Rope <= 128,
-		"a rank of at most 512, rope of at most 128")
-	if a.Rows > 0 {
-		c.given("q, q_rope, kv, list, count and out", a.Q, a.QRope, a.KV, a.List, a.Count, a.Out)
-	}
-}
-
 func latentAttend(m *access, a *cuda.LatentAttendArgs) {
+	m.need(a.Rank > 0 && a.Rank <= 512 && a.Rope >= 0 && a.Rope <= 128,
+		"a rank of at most 512, rope of at most 128")
 	heads, rank, rope := int(a.Heads), int(a.Rank), int(a.Rope)
 	for i := range int(a.Rows) {
 		n := int(*at[int32](m, "Count", a.Count, i))

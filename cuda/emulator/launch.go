@@ -11,136 +11,113 @@ func failure(call string, code cuda.Code, format string, args ...any) error {
 	return &cuda.Error{Call: call, Code: code, Text: fmt.Sprintf(format, args...)}
 }
 
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// checks collects the requirements of a call on its arguments; the first unmet one is its error.
-type checks struct {
-	call string
-	err  error
-}
-
-func (c *checks) need(ok bool, what string) {
-	if !ok && c.err == nil {
-		c.err = failure(c.call, cuda.BadArgument, "argument needs %s", what)
-	}
-}
-
-// given requires every address.
-func (c *checks) given(what string, addresses ...cuda.Ptr) {
-	for _, p := range addresses {
-		c.need(p != 0, what)
+// need fails the operation with the library's error unless ok: it states a requirement that the
+// library checks and no access shows.
+func (a *access) need(ok bool, what string) {
+	if !ok {
+		panic(failure(a.call, cuda.BadArgument, "argument needs %s", what))
 	}
 }
 
 // heads checks the head layout of all attention.
-func (c *checks) heads(q, kv, dim int32) {
-	c.need(kv > 0 && q > 0 && q%max(kv, 1) == 0, "KV heads that divide the query heads")
-	c.need(dim == 64 || dim == 128, "64 or 128 values a head")
+func (a *access) heads(q, kv, dim int32) {
+	a.need(kv > 0 && q > 0 && q%max(kv, 1) == 0, "KV heads that divide the query heads")
+	a.need(dim == 64 || dim == 128, "64 or 128 values a head")
 }
 
 // paged checks the layout of paged decode.
-func (c *checks) paged(q, kv, dim, blockTokens int32) {
-	c.heads(q, kv, dim)
-	c.need(q <= 8*max(kv, 0), "at most 8 query heads a KV head")
-	c.need(blockTokens > 0 && blockTokens%16 == 0 && blockTokens <= 1024,
+func (a *access) paged(q, kv, dim, blockTokens int32) {
+	a.heads(q, kv, dim)
+	a.need(q <= 8*kv, "at most 8 query heads a KV head")
+	a.need(blockTokens > 0 && blockTokens%16 == 0 && blockTokens <= 1024,
 		"blocks of a multiple of 16 tokens, at most 1024")
 }
 
-// kernel is one operation with its own copy of the arguments, its requirements, and its effect.
-// Arguments are read when the operation is launched, memory when it runs.
-type kernel struct {
-	check func(*checks)
-	run   func(*access)
-}
+// kernel is one operation with its own copy of the arguments. Arguments are read when the operation
+// is launched; they are checked, and memory is read, when it runs.
+type kernel func(*access)
 
-func bind[A any](args *A, check func(*checks, *A), run func(*access, *A)) kernel {
+func bind[A any](args *A, run func(*access, *A)) kernel {
 	if args == nil {
-		return kernel{func(c *checks) { c.need(false, "arguments") }, nil}
+		return func(m *access) { m.need(false, "arguments") }
 	}
 	a := *args
-	return kernel{func(c *checks) { check(c, &a) }, func(m *access) { run(m, &a) }}
+	return func(m *access) { run(m, &a) }
 }
 
 // kernelOf lists all operations of the machine; a new kernel adds a line.
 func kernelOf(o cuda.Operation) kernel {
 	switch a := o.(type) {
 	case *cuda.MemcpyArgs:
-		return bind(a, checkMemcpy, memcpy)
+		return bind(a, memcpy)
 	case *cuda.MemsetArgs:
-		return bind(a, checkMemset, memset)
+		return bind(a, memset)
 	case *cuda.FillArgs:
-		return bind(a, checkFill, fill)
+		return bind(a, fill)
 	case *cuda.FlashH2DArgs:
-		return bind((*cuda.BlocksArgs)(a), checkBlocks, copyBlocks)
+		return bind((*cuda.BlocksArgs)(a), copyBlocks)
 	case *cuda.GPUScatterArgs:
-		return bind((*cuda.BlocksArgs)(a), checkBlocks, copyBlocks)
+		return bind((*cuda.BlocksArgs)(a), copyBlocks)
 	case *cuda.LookupArgs:
-		return bind(a, checkLookup, lookup)
+		return bind(a, lookup)
 	case *cuda.TableArgs:
-		return bind(a, checkTable, table)
+		return bind(a, table)
 	case *cuda.SwapInArgs:
-		return bind(a, checkSwapIn, swapIn)
+		return bind(a, swapIn)
 	case *cuda.HeadLinearArgs:
-		return bind(a, checkHeadLinear, headLinear)
+		return bind(a, headLinear)
 	case *cuda.RotateArgs:
-		return bind(a, checkRotate, rotate)
+		return bind(a, rotate)
 	case *cuda.LatentWriteArgs:
-		return bind(a, checkLatentWrite, latentWrite)
+		return bind(a, latentWrite)
 	case *cuda.IndexScoresArgs:
-		return bind(a, checkIndexScores, indexScores)
+		return bind(a, indexScores)
 	case *cuda.LatentAttendArgs:
-		return bind(a, checkLatentAttend, latentAttend)
+		return bind(a, latentAttend)
 	case *cuda.DecodeArgs:
-		return bind(a, checkDecode, decode)
+		return bind(a, decode)
 	case *cuda.PSAArgs:
-		return bind(a, checkPSA, psa)
+		return bind(a, psa)
 	case *cuda.PrefillArgs:
-		return bind(a, checkPrefill, prefill)
+		return bind(a, prefill)
 	case *cuda.DigestArgs:
-		return bind(a, checkDigest, digest)
+		return bind(a, digest)
 	case *cuda.ScoresArgs:
-		return bind(a, checkScores, scores)
+		return bind(a, scores)
 	case *cuda.TopKArgs:
-		return bind(a, checkTopK, topK)
+		return bind(a, topK)
 	case *cuda.SelectArgs:
-		return bind(a, checkSelect, selectBlocks)
+		return bind(a, selectBlocks)
 	case *cuda.LinearArgs:
-		return bind(a, checkLinear, linear)
+		return bind(a, linear)
 	case *cuda.EmbedArgs:
-		return bind(a, checkEmbed, embed)
+		return bind(a, embed)
 	case *cuda.RMSNormArgs:
-		return bind(a, checkRMSNorm, rmsNorm)
+		return bind(a, rmsNorm)
 	case *cuda.RopeArgs:
-		return bind(a, checkRope, rope)
+		return bind(a, rope)
 	case *cuda.KVWriteArgs:
-		return bind((*cuda.RopeArgs)(a), checkKVWrite, kvWrite)
+		return bind((*cuda.RopeArgs)(a), kvWrite)
 	case *cuda.SiluMulArgs:
-		return bind(a, checkSiluMul, siluMul)
+		return bind(a, siluMul)
 	case *cuda.ArgmaxArgs:
-		return bind(a, checkArgmax, argmax)
+		return bind(a, argmax)
 	case *cuda.MIAttendArgs:
-		return bind(a, checkMIAttend, miAttend)
+		return bind(a, miAttend)
 	case *cuda.MIPoolArgs:
-		return bind(a, checkMIPool, miPool)
+		return bind(a, miPool)
 	case *cuda.MIBlocksArgs:
-		return bind(a, checkMIBlocks, miBlocks)
+		return bind(a, miBlocks)
 	case *cuda.MIEstimateArgs:
-		return bind(a, checkMIEstimate, miEstimate)
+		return bind(a, miEstimate)
 	case *cuda.MITopKArgs:
-		return bind(a, checkMITopK, miTopK)
+		return bind(a, miTopK)
 	case *cuda.MILinesArgs:
-		return bind(a, checkMILines, miLines)
+		return bind(a, miLines)
 	case *cuda.MIGatherArgs:
-		return bind(a, checkMIGather, miGather)
+		return bind(a, miGather)
 	case *cuda.EmptyArgs:
-		return kernel{func(*checks) {}, func(*access) {}}
+		return func(*access) {}
 	}
 	panic("emulator: no kernel for " + cuda.Function(o))
 }
@@ -166,55 +143,36 @@ func (m *Machine) Launch(o cuda.Operation, on cuda.Stream) error {
 }
 
 func (m *Machine) enqueue(call string, k kernel, s *stream) error {
-	it, err := m.item(call, k)
-	if err != nil {
-		return err
-	}
-	return m.push(s, it)
-}
-
-// item checks a kernel's arguments.
-func (m *Machine) item(call string, k kernel) (item, error) {
-	c := checks{call: call}
-	if k.check(&c); c.err != nil {
-		return item{}, c.err
-	}
-	return item{run: func() error {
+	return m.push(s, item{run: func() error {
 		return m.guard(call, func(a *access) error {
-			k.run(a)
+			k(a)
 			return nil
 		})
-	}}, nil
+	}})
 }
 
 // Workspace returns the bytes of scratch memory that an operation needs.
 func (m *Machine) Workspace(o cuda.Operation) (bytes int64, err error) {
-	c := checks{call: cuda.Function(o)}
-	switch a := o.(type) {
-	case *cuda.DecodeArgs:
-		c.call = "ss_decode_workspace"
-		if checkDecodeShape(&c, a); c.err == nil {
+	err = m.guard(cuda.Function(o)+"_workspace", func(m *access) error {
+		switch a := o.(type) {
+		case *cuda.DecodeArgs:
+			checkDecodeShape(m, a)
 			bytes, _ = workspaceBytes(a)
-		}
-	case *cuda.PSAArgs:
-		c.call = "ss_psa_state"
-		if checkPSAShape(&c, a); c.err == nil {
+		case *cuda.PSAArgs:
+			checkPSAShape(m, a)
 			bytes = psaStateBytes(a)
+		case *cuda.LookupArgs:
+			bytes = lookupStateBytes(a)
+		case *cuda.MIEstimateArgs:
+			checkMIEstimate(m, a)
+			bytes = miEstimateBytes(a)
+		case *cuda.MITopKArgs:
+			checkMITopK(m, a)
+			bytes = miTopKBytes(a)
+		default:
+			m.need(false, "an operation with a workspace")
 		}
-	case *cuda.LookupArgs:
-		c.call = "ss_lookup_state"
-		c.need(a.Rounds >= 0, "rounds >= 0")
-		bytes = lookupStateBytes(a)
-	case *cuda.MIEstimateArgs:
-		c.call = "ss_mi_estimate_workspace"
-		checkMIEstimateShape(&c, a)
-		bytes = miEstimateBytes(a)
-	case *cuda.MITopKArgs:
-		c.call = "ss_mi_topk_workspace"
-		checkMITopKShape(&c, a)
-		bytes = miTopKBytes(a)
-	default:
-		c.need(false, "an operation with a workspace")
-	}
-	return bytes, c.err
+		return nil
+	})
+	return bytes, err
 }

@@ -2,14 +2,10 @@ package emulator
 
 import "github.com/sparseserve/sparseserve/cuda"
 
-func checkLinear(c *checks, a *cuda.LinearArgs) {
-	c.need(a.Tokens >= 0 && a.In > 0 && a.Out > 0, "tokens >= 0, in > 0 and out > 0")
-	c.need(a.Tokens == 0 || a.X != 0 && a.W != 0 && a.Y != 0, "x, w and y")
-}
-
 // linear computes four tokens at a time, so that each weight is read once for four sums that do not
 // wait for one another.
 func linear(m *access, a *cuda.LinearArgs) {
+	m.need(a.In > 0 && a.Out > 0, "in > 0 and out > 0")
 	tokens, in, out := int(a.Tokens), int(a.In), int(a.Out)
 	if tokens == 0 {
 		return

@@ -7,12 +7,8 @@ import (
 
 // The other steps of a Llama layer. Values round to fp16 between steps as in sparseserve.h.
 
-func checkEmbed(c *checks, a *cuda.EmbedArgs) {
-	c.need(a.Tokens >= 0 && a.Hidden > 0 && a.Hidden%8 == 0, "tokens >= 0, hidden a multiple of 8")
-	c.need(a.Tokens == 0 || a.Table != 0 && a.Token != 0 && a.Out != 0, "table, token and out")
-}
-
 func embed(m *access, a *cuda.EmbedArgs) {
+	m.need(a.Hidden > 0 && a.Hidden%8 == 0, "hidden a multiple of 8")
 	hidden := int(a.Hidden)
 	out := m.halves("Out", a.Out, 0, int(a.Tokens)*hidden)
 	for i, token := range view[int32](m, "Token", a.Token, 0, int(a.Tokens)) {
@@ -20,15 +16,10 @@ func embed(m *access, a *cuda.EmbedArgs) {
 	}
 }
 
-func checkRMSNorm(c *checks, a *cuda.RMSNormArgs) {
-	c.need(a.Rows >= 0 && a.Hidden > 0 && a.Hidden%8 == 0 && a.Hidden <= 32768,
-		"rows >= 0, hidden a multiple of 8, at most 32768")
-	c.need(a.Eps >= 0, "eps >= 0")
-	c.need(a.Residual == 0 || a.Row == 0, "no rows chosen with a residual")
-	c.need(a.Rows == 0 || a.X != 0 && a.Weight != 0 && a.Out != 0, "x, weight and out")
-}
-
 func rmsNorm(m *access, a *cuda.RMSNormArgs) {
+	m.need(a.Hidden > 0 && a.Hidden%8 == 0 && a.Hidden <= 32768,
+		"hidden a multiple of 8, at most 32768")
+	m.need(a.Residual == 0 || a.Row == 0, "no rows chosen with a residual")
 	hidden := int(a.Hidden)
 	weight := m.tensor("Weight", a.Weight, 0, hidden)
 	for i := range int(a.Rows) {
@@ -51,17 +42,8 @@ func rmsNorm(m *access, a *cuda.RMSNormArgs) {
 	}
 }
 
-func checkRope(c *checks, a *cuda.RopeArgs) {
-	c.need(a.Tokens >= 0 && a.HeadsQ > 0 && a.HeadsKV > 0, "tokens >= 0 and heads")
-	c.need(a.HeadDim == 64 || a.HeadDim == 128, "64 or 128 values a head")
-	if a.Tokens == 0 {
-		return
-	}
-	c.given("qkv, position and inv_freq", a.QKV, a.Position, a.InvFreq)
-	c.need(a.Pool == 0 || a.Table != 0 && a.BlockTokens > 0, "a table and block_tokens with a pool")
-}
-
 func rope(m *access, a *cuda.RopeArgs) {
+	m.need(a.HeadDim == 64 || a.HeadDim == 128, "64 or 128 values a head")
 	q, kv, dim := int(a.HeadsQ), int(a.HeadsKV), int(a.HeadDim)
 	heads := q + 2*kv
 	position := view[int32](m, "Position", a.Position, 0, int(a.Tokens))
@@ -89,17 +71,10 @@ func rope(m *access, a *cuda.RopeArgs) {
 	}
 }
 
-func checkKVWrite(c *checks, a *cuda.RopeArgs) {
-	c.need(a.Tokens >= 0 && a.HeadsQ > 0 && a.HeadsKV > 0, "tokens >= 0 and heads")
-	c.need(a.HeadDim == 64 || a.HeadDim == 128, "64 or 128 values a head")
-	if a.Tokens > 0 {
-		c.given("qkv and position", a.QKV, a.Position)
-		c.need(a.Pool != 0 && a.Table != 0 && a.BlockTokens > 0, "a pool, a table and block_tokens")
-	}
-}
-
 // kvWrite writes the k and v of each token to their blocks; k is already rotated.
 func kvWrite(m *access, a *cuda.RopeArgs) {
+	m.need(a.HeadDim == 64 || a.HeadDim == 128, "64 or 128 values a head")
+	m.need(a.BlockTokens > 0, "block_tokens")
 	q, kv, dim := int(a.HeadsQ), int(a.HeadsKV), int(a.HeadDim)
 	for i, p := range view[int32](m, "Position", a.Position, 0, int(a.Tokens)) {
 		token := m.halves("QKV", a.QKV, i*(q+2*kv)*dim, (q+2*kv)*dim)
@@ -137,12 +112,8 @@ func keyPlace(m *access, a *cuda.RopeArgs, token, position, head int) int {
 	return (2*slot*int(a.BlockTokens) + offset) * int(a.HeadDim)
 }
 
-func checkSiluMul(c *checks, a *cuda.SiluMulArgs) {
-	c.need(a.Tokens >= 0 && a.FFN > 0 && a.FFN%8 == 0, "tokens >= 0, ffn a multiple of 8")
-	c.need(a.Tokens == 0 || a.X != 0 && a.Out != 0, "x and out")
-}
-
 func siluMul(m *access, a *cuda.SiluMulArgs) {
+	m.need(a.FFN > 0 && a.FFN%8 == 0, "ffn a multiple of 8")
 	ffn := int(a.FFN)
 	for i := range int(a.Tokens) {
 		x := m.tensor("X", a.X, 2*i*ffn, 2*ffn)
@@ -150,13 +121,9 @@ func siluMul(m *access, a *cuda.SiluMulArgs) {
 	}
 }
 
-func checkArgmax(c *checks, a *cuda.ArgmaxArgs) {
-	c.need(a.Rows >= 0 && a.Vocab > 0 && a.Vocab <= 1<<24 && a.Stride >= a.Vocab,
-		"rows >= 0, 0 < vocab <= stride, vocab of at most 2^24")
-	c.need(a.Rows == 0 || a.Logits != 0 && a.Out != 0, "logits and out")
-}
-
 func argmax(m *access, a *cuda.ArgmaxArgs) {
+	m.need(a.Vocab > 0 && a.Vocab <= 1<<24 && a.Stride >= a.Vocab,
+		"0 < vocab <= stride, vocab of at most 2^24")
 	if a.Rows > 0 {
 		m.aligned("Logits", a.Logits, 16)
 	}

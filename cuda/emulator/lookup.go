@@ -2,21 +2,13 @@ package emulator
 
 import "github.com/sparseserve/sparseserve/cuda"
 
-func checkLookup(c *checks, a *cuda.LookupArgs) {
-	c.need(a.Batch > 0 && a.Heads > 0 && a.Stride > 0 && a.Group >= 0, "units with lists")
-	c.given("tables, lists and slots", a.Table, a.Cap, a.List, a.Named, a.Slot)
-	c.need(a.Page != 0 && a.PageStride > 0 && a.BlockBytes > 0, "pages")
-	c.need(a.Frees >= 0 && (a.Frees == 0 || a.FreeSlot != 0), "free slots")
-	c.need(a.Evictions >= 0 && (a.Evictions == 0 || a.Evicted != 0), "evicted entries")
-	c.given("src, dst, loads and state", a.Src, a.Dst, a.Loads, a.State)
-	c.need(a.Before == 0 || a.Rounds > 0 && a.Micro > 0, "rounds")
-}
-
 // lookupStateBytes is the size of LookupArgs.State: a count of misses, and a count of each round's
 // loads.
 func lookupStateBytes(a *cuda.LookupArgs) int64 { return 8 + 4*int64(a.Rounds) }
 
 func lookup(m *access, a *cuda.LookupArgs) {
+	m.need(a.Batch > 0 && a.Heads > 0 && a.Stride > 0 && a.PageStride > 0, "units with lists")
+	m.need(a.Before == 0 || a.Rounds > 0 && a.Micro > 0, "rounds")
 	for i := range int(a.Evictions) {
 		*at[int32](m, "Evicted entry", *at[cuda.Ptr](m, "Evicted", a.Evicted, i), 0) = 0
 	}
@@ -88,12 +80,6 @@ func endOf(m *access, a *cuda.LookupArgs, round int) int {
 		return int(*at[int64](m, "Before", a.Before, round+1))
 	}
 	return int(a.Frees)
-}
-
-func checkTable(c *checks, a *cuda.TableArgs) {
-	c.need(a.Evictions >= 0 && (a.Evictions == 0 || a.Evicted != 0), "evicted entries")
-	c.need(a.Entries >= 0 && (a.Entries == 0 || a.Entry != 0 && a.Slot != 0),
-		"entries and their slots")
 }
 
 func table(m *access, a *cuda.TableArgs) {

@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -87,16 +88,15 @@ func (m *Machine) Device() (cuda.DeviceInfo, error) {
 // DeviceAlloc returns device memory that holds NaN.
 func (m *Machine) DeviceAlloc(bytes int64) (cuda.Ptr, error) {
 	defer m.enter()()
-	c := checks{call: "ss_device_alloc"}
-	c.need(bytes > 0, "bytes > 0")
-	if c.err != nil {
-		return 0, c.err
+	const call = "ss_device_alloc"
+	if bytes <= 0 {
+		return 0, failure(call, cuda.BadArgument, "%d bytes", bytes)
 	}
 	if free := m.config.MemoryBytes - m.memory.held[onDevice]; bytes > free {
-		return 0, failure(c.call, cuda.OutOfMemory, "%d bytes asked for, %d of %d free", bytes,
+		return 0, failure(call, cuda.OutOfMemory, "%d bytes asked for, %d of %d free", bytes,
 			free, m.config.MemoryBytes)
 	}
-	r, err := m.memory.alloc(c.call, bytes, onDevice)
+	r, err := m.memory.alloc(call, bytes, onDevice)
 	if err != nil {
 		return 0, err
 	}
@@ -112,13 +112,12 @@ func (m *Machine) DeviceFree(p cuda.Ptr) error {
 // HostAlloc returns pinned memory that holds NaN; all pages are alike.
 func (m *Machine) HostAlloc(bytes int64, pages cuda.HostPages) (cuda.HostMemory, error) {
 	defer m.enter()()
-	c := checks{call: "ss_host_alloc"}
-	c.need(bytes > 0, "bytes > 0")
-	c.need(pages == cuda.DriverPages || pages == cuda.HugePages, "kind of pages 0 or 1")
-	if c.err != nil {
-		return cuda.HostMemory{}, c.err
+	const call = "ss_host_alloc"
+	if bytes <= 0 || pages != cuda.DriverPages && pages != cuda.HugePages {
+		return cuda.HostMemory{}, failure(call, cuda.BadArgument, "%d bytes, pages of kind %d", bytes,
+			pages)
 	}
-	r, err := m.memory.alloc(c.call, bytes, onHost)
+	r, err := m.memory.alloc(call, bytes, onHost)
 	if err != nil {
 		return cuda.HostMemory{}, err
 	}
@@ -141,5 +140,5 @@ func (m *Machine) free(call string, p cuda.Ptr, on place, foreign cuda.Code) err
 		return failure(call, foreign, "%#x is not an allocation of this kind", uintptr(p))
 	}
 	err := m.drainAll()
-	return firstError(err, m.memory.free(call, r))
+	return cmp.Or(err, m.memory.free(call, r))
 }

@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"slices"
 	"sync"
@@ -50,7 +51,7 @@ var poisoned = sync.OnceValues(func() (*os.File, error) {
 		return nil, err
 	}
 	_, err = f.Write(bytes.Repeat([]byte{poison}, poisonedBytes))
-	return f, firstError(err, os.Remove(f.Name()))
+	return f, cmp.Or(err, os.Remove(f.Name()))
 })
 
 const poisonedBytes = 16 << 20
@@ -63,7 +64,7 @@ func (m *memory) alloc(call string, size int64, on place) (*region, error) {
 		return nil, failure(call, cuda.OutOfMemory, "%d bytes: %v", size, err)
 	}
 	if err := poisonAll(mapped); err != nil {
-		return nil, failure(call, cuda.Failed, "%v", firstError(err, unix.Munmap(mapped)))
+		return nil, failure(call, cuda.Failed, "%v", cmp.Or(err, unix.Munmap(mapped)))
 	}
 	r := &region{at: cuda.Ptr(uintptr(unsafe.Pointer(unsafe.SliceData(mapped)))),
 		data: mapped[:size:size], mapped: mapped, on: on}
@@ -92,7 +93,7 @@ func poisonAll(mapped []byte) error {
 func (m *memory) free(call string, r *region) error {
 	r.freed = true
 	m.held[r.on] -= int64(len(r.data))
-	err := firstError(unix.Madvise(r.mapped, unix.MADV_DONTNEED), unix.Mprotect(r.mapped,
+	err := cmp.Or(unix.Madvise(r.mapped, unix.MADV_DONTNEED), unix.Mprotect(r.mapped,
 		unix.PROT_NONE))
 	if err != nil {
 		return failure(call, cuda.Failed, "%v", err)

@@ -150,12 +150,10 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 		return g.Launch(d, 0)
 	}
 	for name, err := range map[string]error{
-		"no arguments":     g.Launch((*cuda.DecodeArgs)(nil), 0),
-		"odd fill":         g.Launch(&cuda.FillArgs{Dst: p, Count: 3}, 0),
-		"copy of -1 bytes": g.Launch(&cuda.MemcpyArgs{Bytes: -1}, 0),
+		"no arguments": g.Launch((*cuda.DecodeArgs)(nil), 0),
+		"odd fill":     g.Launch(&cuda.FillArgs{Dst: p, Count: 3}, 0),
 		"block of 8 bytes": g.Launch(&cuda.FlashH2DArgs{Src: p, Dst: p, Count: 1,
 			BlockBytes: 8}, 0),
-		"no addresses": g.Launch(&cuda.GPUScatterArgs{Count: 1, BlockBytes: 64}, 0),
 		"owner without skip": g.Launch(&cuda.FlashH2DArgs{Src: p, Dst: p, Owner: p, Count: 1,
 			BlockBytes: 64}, 0),
 		"no saver": g.SaveStart(&cuda.SaveArgs{Src: p, Dst: p, Count: 1, BlockBytes: 64}),
@@ -170,10 +168,6 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 		"block of 8 tokens":  decode(func(d *cuda.DecodeArgs) { d.BlockTokens = 8 }),
 		"no KV heads":        decode(func(d *cuda.DecodeArgs) { d.HeadsKV = 0 }),
 		"list without count": decode(func(d *cuda.DecodeArgs) { d.List = p }),
-		"no workspace": decode(func(d *cuda.DecodeArgs) {
-			d.MaxBlocks, d.Workspace = 100, 0
-		}),
-		"no query": decode(func(d *cuda.DecodeArgs) { d.Q = 0 }),
 		"workspace of no batch": func() error {
 			_, err := g.Workspace(&cuda.DecodeArgs{})
 			return err
@@ -181,8 +175,6 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 		"PSA above 1": g.Launch(&cuda.PSAArgs{Q: p, Pool: p, Table: p, Context: p, Out: p,
 			Order: p, Count: p, Used: p, Done: p, State: p, Batch: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64,
 			BlockTokens: 16, Micro: 1, Steps: 1, Epsilon: 1.5}, 0),
-		"prefill without data": g.Launch(&cuda.PrefillArgs{QTokens: 1, HeadsQ: 1, HeadsKV: 1,
-			HeadDim: 128}, 0),
 		"prefill stride of 12": g.Launch(&cuda.PrefillArgs{Q: p, K: p, V: p, Out: p, QTokens: 1,
 			HeadsQ: 1, HeadsKV: 1, HeadDim: 128, KTokenStride: 12}, 0),
 		"k above the maximum": g.Launch(&cuda.TopKArgs{Scores: p, Blocks: p, List: p, Count: p,
@@ -195,10 +187,7 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 			Row: p, Rows: 1, Hidden: 8}, 0),
 		"pool without a table": g.Launch(&cuda.RopeArgs{QKV: p, Position: p, InvFreq: p, Pool: p,
 			Tokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64}, 0),
-		"KV written to no pool": g.Launch(&cuda.KVWriteArgs{QKV: p, Position: p, Table: p,
-			BlockTokens: 16, Tokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64}, 0),
-		"slots without a list":  decode(func(d *cuda.DecodeArgs) { d.Slot = p }),
-		"no table and no slots": decode(func(d *cuda.DecodeArgs) { d.Table = 0 }),
+		"slots without a list": decode(func(d *cuda.DecodeArgs) { d.Slot = p }),
 		"pages of 272 tokens": g.Launch(&cuda.PrefillArgs{Q: p, Out: p, Pool: p, Table: p,
 			BlockTokens: 272, QTokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64}, 0),
 		"ffn of 4": g.Launch(&cuda.SiluMulArgs{X: p, Out: p, Tokens: 1, FFN: 4}, 0),
@@ -222,6 +211,11 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 	}
 	for name, err := range map[string]error{
 		"unknown stream": g.Launch(&cuda.EmptyArgs{}, 99), "unknown event": g.EventSync(99),
+		"copy of -1 bytes": g.Launch(&cuda.MemcpyArgs{Bytes: -1}, 0),
+		"no addresses":     g.Launch(&cuda.GPUScatterArgs{Count: 1, BlockBytes: 64}, 0),
+		"no workspace":     decode(func(d *cuda.DecodeArgs) { d.MaxBlocks, d.Workspace = 100, 0 }),
+		"prefill without data": g.Launch(&cuda.PrefillArgs{QTokens: 1, HeadsQ: 1, HeadsKV: 1,
+			HeadDim: 128}, 0),
 		"end of the default stream": g.StreamDestroy(0),
 		"time of an event never recorded": func() error {
 			e := g.event()

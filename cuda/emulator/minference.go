@@ -11,25 +11,19 @@ import (
 const (
 	miBlock  = 64
 	miTile   = 128
-	miMost   = 0x3fffff00 - miTile // tokens of a context
-	miKey    = 1<<30 - 1           // of an entry of columns; bit 30 + h: half h does not see it
+	miKey    = 1<<30 - 1 // of an entry of columns; bit 30 + h: half h does not see it
 	miHidden = 30
 )
 
 func miTiles(queries int32) int { return (int(queries) + miTile - 1) / miTile }
 
-func checkMIAttend(c *checks, a *cuda.MIAttendArgs) {
-	p := &a.Prefill
-	checkPrefill(c, p)
-	c.need(p.HeadDim == 128 && p.Table == 0, "128 values a head and tensors")
-	c.need(int64(p.QTokens)+int64(p.Prefix) <= miMost, "less than 2^30 tokens")
-	c.need((a.Blocks == 0) == (a.Counts == 0) && (a.Blocks == 0) == (a.Columns == 0),
-		"blocks, columns and counts, or none")
-	c.need(a.Sink >= 0 && a.Window >= 0, "sink and window >= 0")
-}
-
 // miAttend attends to the keys of each query, in the order of the lists.
 func miAttend(m *access, a *cuda.MIAttendArgs) {
+	checkPrefill(m, &a.Prefill)
+	m.need(a.Prefill.HeadDim == 128 && a.Prefill.Table == 0, "128 values a head and tensors")
+	m.need((a.Blocks == 0) == (a.Counts == 0) && (a.Blocks == 0) == (a.Columns == 0),
+		"blocks, columns and counts, or none")
+	m.need(a.Sink >= 0 && a.Window >= 0, "sink and window >= 0")
 	p := &a.Prefill
 	dim, group := int(p.HeadDim), int(p.HeadsQ/p.HeadsKV)
 	for head := range int(p.HeadsQ) {
@@ -98,15 +92,8 @@ func miLists(m *access, a *cuda.MIAttendArgs, head, tile, half int) (blocks, col
 		row*int(a.ColumnStride), int(n[3]))
 }
 
-func checkMIPool(c *checks, a *cuda.MIPoolArgs) {
-	c.need(a.Tokens >= 0 && a.Heads > 0, "tokens >= 0 and heads > 0")
-	c.need(a.TokenStride%8 == 0 && a.HeadStride%8 == 0, "strides that are multiples of 8")
-	if a.Tokens > 0 {
-		c.given("x and out", a.X, a.Out)
-	}
-}
-
 func miPool(m *access, a *cuda.MIPoolArgs) {
+	m.need(a.TokenStride%8 == 0 && a.HeadStride%8 == 0, "strides that are multiples of 8")
 	const dim = 128
 	n := (int(a.Tokens) + miBlock - 1) / miBlock * dim
 	for head := range int(a.Heads) {
@@ -118,17 +105,6 @@ func miPool(m *access, a *cuda.MIPoolArgs) {
 	}
 }
 
-func checkMIBlocks(c *checks, a *cuda.MIBlocksArgs) {
-	c.heads(a.HeadsQ, a.HeadsKV, 128)
-	c.need(a.QTokens > 0 && a.Prefix >= 0 && int64(a.QTokens)+int64(a.Prefix) <= miMost,
-		"tokens, and less than 2^30")
-	c.need(a.Top > 0 && a.Top <= cuda.TopKMax && a.BlockStride >= 2*a.Top,
-		"a list of twice the chosen blocks, of which 1 to 4096")
-	c.given("q, k, blocks, counts and scores", a.Q, a.K, a.Blocks, a.Counts, a.Scores)
-	rows, stride := (int64(a.QTokens)+miBlock-1)/miBlock, miScoreStride(a)
-	c.need(a.ScoreCount/stride >= min(rows, miBlock), "scratch memory of 64 rows of scores")
-}
-
 // miScoreStride returns the number of blocks in a row of scores.
 func miScoreStride(a *cuda.MIBlocksArgs) int64 {
 	blocks := (int64(a.Prefix) + int64(a.QTokens) + miBlock - 1) / miBlock
@@ -136,6 +112,12 @@ func miScoreStride(a *cuda.MIBlocksArgs) int64 {
 }
 
 func miBlocks(m *access, a *cuda.MIBlocksArgs) {
+	m.heads(a.HeadsQ, a.HeadsKV, 128)
+	m.need(a.QTokens > 0 && a.Prefix >= 0, "tokens")
+	m.need(a.Top > 0 && a.Top <= cuda.TopKMax && a.BlockStride >= 2*a.Top,
+		"a list of twice the chosen blocks, of which 1 to 4096")
+	m.need(a.ScoreCount/miScoreStride(a) >= min((int64(a.QTokens)+miBlock-1)/miBlock, miBlock),
+		"scratch memory of 64 rows of scores")
 	const dim = 128
 	rows := (int(a.QTokens) + miBlock - 1) / miBlock
 	blocks := (int(a.Prefix+a.QTokens) + miBlock - 1) / miBlock

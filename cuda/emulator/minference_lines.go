@@ -7,22 +7,14 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
-func checkMIEstimateShape(c *checks, a *cuda.MIEstimateArgs) {
+func checkMIEstimate(m *access, a *cuda.MIEstimateArgs) {
 	p := &a.Prefill
-	c.need(p.QTokens > 0 && p.Prefix >= 0 && int64(p.QTokens)+int64(p.Prefix) <= miMost,
-		"tokens, and less than 2^30")
-	c.heads(p.HeadsQ, p.HeadsKV, p.HeadDim)
-	c.need(p.HeadDim == 128 && p.Table == 0, "128 values a head and tensors")
+	m.heads(p.HeadsQ, p.HeadsKV, p.HeadDim)
+	m.need(p.QTokens > 0 && p.Prefix >= 0, "tokens")
+	m.need(p.HeadDim == 128 && p.Table == 0, "128 values a head and tensors")
 	for _, stride := range []int64{p.QTokenStride, p.QHeadStride, p.KTokenStride, p.KHeadStride} {
-		c.need(stride%8 == 0, "strides that are multiples of 8")
+		m.need(stride%8 == 0, "strides that are multiples of 8")
 	}
-}
-
-func checkMIEstimate(c *checks, a *cuda.MIEstimateArgs) {
-	checkMIEstimateShape(c, a)
-	c.given("q, k, vertical, slash and a workspace", a.Prefill.Q, a.Prefill.K, a.Vertical, a.Slash,
-		a.Workspace)
-	c.need(a.Stride >= int64(a.Prefill.Prefix)+int64(a.Prefill.QTokens), "a value for every key")
 }
 
 // miEstimateBytes is the GPU's workspace: sums for each row of each run of tiles, and over all
@@ -33,7 +25,9 @@ func miEstimateBytes(a *cuda.MIEstimateArgs) int64 {
 }
 
 func miEstimate(m *access, a *cuda.MIEstimateArgs) {
+	checkMIEstimate(m, a)
 	p := &a.Prefill
+	m.need(a.Stride >= int64(p.Prefix)+int64(p.QTokens), "a value for every key")
 	total, dim := int(p.Prefix+p.QTokens), int(p.HeadDim)
 	for head := range int(p.HeadsQ) {
 		one := reference.Prefill{Shape: reference.Shape{Batch: 1, HeadsQ: 1, HeadsKV: 1, Dim: dim},
@@ -57,15 +51,9 @@ func miEstimate(m *access, a *cuda.MIEstimateArgs) {
 	}
 }
 
-func checkMITopKShape(c *checks, a *cuda.MITopKArgs) {
-	c.need(a.Rows > 0 && a.N > 0 && a.K > 0 && a.K <= a.N && a.First >= 0,
+func checkMITopK(m *access, a *cuda.MITopKArgs) {
+	m.need(a.Rows > 0 && a.N > 0 && a.K > 0 && a.K <= a.N && a.First >= 0,
 		"rows of 1 to n chosen of n scores")
-}
-
-func checkMITopK(c *checks, a *cuda.MITopKArgs) {
-	checkMITopKShape(c, a)
-	c.given("scores, list and a workspace", a.Scores, a.List, a.Workspace)
-	c.need(a.ScoreStride >= int64(a.N) && a.ListStride >= int64(a.K), "strides of a row at least")
 }
 
 // miTopKBytes is the GPU's workspace: counts of digits, and of each chunk.
@@ -74,6 +62,7 @@ func miTopKBytes(a *cuda.MITopKArgs) int64 {
 }
 
 func miTopK(m *access, a *cuda.MITopKArgs) {
+	checkMITopK(m, a)
 	for row := range int(a.Rows) {
 		scores := view[float32](m, "Scores", a.Scores, row*int(a.ScoreStride), int(a.N))
 		wide := make([]float64, len(scores))
@@ -86,18 +75,9 @@ func miTopK(m *access, a *cuda.MITopKArgs) {
 	}
 }
 
-func checkMILines(c *checks, a *cuda.MILinesArgs) {
-	c.need(a.HeadsQ > 0 && a.QTokens > 0 && a.Prefix >= 0 &&
-		int64(a.QTokens)+int64(a.Prefix) <= miMost, "heads and tokens, less than 2^30")
-	c.need(a.SlashCount > 0 && a.VerticalCount >= 0, "a slash line")
-	c.need(a.VerticalStride >= int64(a.VerticalCount) && a.SlashStride >= int64(a.SlashCount),
-		"strides of a row at least")
-	c.given("lines, blocks, columns and counts", a.Vertical, a.Slash, a.Blocks, a.Columns, a.Counts)
-	c.need(a.BlockStride >= 2*min(a.SlashCount, (a.Prefix+a.QTokens)/miBlock+2) &&
-		a.ColumnStride >= a.VerticalCount, "lists that hold a block a line, and all columns")
-}
-
 func miLines(m *access, a *cuda.MILinesArgs) {
+	m.need(a.SlashCount > 0 && a.BlockStride >= 2*min(a.SlashCount, (a.Prefix+a.QTokens)/miBlock+2) &&
+		a.ColumnStride >= a.VerticalCount, "a slash line, lists of a block a line and of all columns")
 	for head := range int(a.HeadsQ) {
 		vertical := view[int32](m, "Vertical", a.Vertical, head*int(a.VerticalStride),
 			int(a.VerticalCount))

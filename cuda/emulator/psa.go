@@ -5,18 +5,9 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
-func checkPSA(c *checks, p *cuda.PSAArgs) {
-	checkPSAShape(c, p)
-	c.given("q, pool, context and out", p.Q, p.Pool, p.Context, p.Out)
-	c.need(p.Table != 0 || p.Slot != 0, "a table or slots")
-	c.given("order, count, used, done and state", p.Order, p.Count, p.Used, p.Done, p.State)
-	c.need(p.Micro > 0 && p.First >= 0 && p.Steps > 0, "microbatches")
-	c.need(p.Epsilon > 0 && p.Epsilon <= 1, "0 < epsilon <= 1")
-}
-
-func checkPSAShape(c *checks, p *cuda.PSAArgs) {
-	c.need(p.Batch > 0, "batch > 0")
-	c.paged(p.HeadsQ, p.HeadsKV, p.HeadDim, p.BlockTokens)
+func checkPSAShape(m *access, p *cuda.PSAArgs) {
+	m.need(p.Batch > 0, "batch > 0")
+	m.paged(p.HeadsQ, p.HeadsKV, p.HeadDim, p.BlockTokens)
 }
 
 // A query head's state between calls, in float64: the softmax's maximum and sum, log AS_min, the
@@ -39,6 +30,9 @@ type psaUnit struct {
 }
 
 func psa(m *access, p *cuda.PSAArgs) {
+	checkPSAShape(m, p)
+	m.need(p.Micro > 0 && p.First >= 0 && p.Steps > 0, "microbatches")
+	m.need(p.Epsilon > 0 && p.Epsilon <= 1, "0 < epsilon <= 1")
 	s := reference.Shape{
 		Batch: int(p.Batch), HeadsQ: int(p.HeadsQ), HeadsKV: int(p.HeadsKV), Dim: int(p.HeadDim),
 	}

@@ -13,13 +13,10 @@ type saver struct {
 // SaverCreate returns a saver; the emulator ignores its threads and its staging.
 func (m *Machine) SaverCreate(threads int, chunkBytes int64, stages int) (cuda.Saver, error) {
 	defer m.enter()()
-	c := checks{call: "ss_saver_create"}
-	c.need(threads >= 1 && threads <= 1024, "1 to 1024 threads")
-	c.need(chunkBytes >= 4096 && chunkBytes%64 == 0,
-		"chunks of a multiple of 64 bytes, at least 4096")
-	c.need(stages >= 1 && stages <= 64, "1 to 64 stages")
-	if c.err != nil {
-		return 0, c.err
+	if threads < 1 || threads > 1024 || chunkBytes < 4096 || chunkBytes%64 != 0 || stages < 1 ||
+		stages > 64 {
+		return 0, failure("ss_saver_create", cuda.BadArgument, "%d threads, chunks of %d bytes, "+
+			"%d stages", threads, chunkBytes, stages)
 	}
 	m.handles++
 	h := cuda.Saver(m.handles)
@@ -57,26 +54,18 @@ func (m *Machine) SaveWait(h cuda.Saver) error {
 }
 
 func (m *Machine) saveStart(call string, a *cuda.SaveArgs) error {
-	c := checks{call: call}
-	c.need(a != nil && m.savers[a.Saver] != nil, "a saver")
-	if c.err != nil {
-		return c.err
-	}
 	s := m.savers[a.Saver]
-	c.need(a.Count >= 0, "count >= 0")
-	c.need(a.BlockBytes > 0 && a.BlockBytes%64 == 0 && a.BlockBytes <= s.chunkBytes,
-		"blocks of a multiple of 64 bytes, at most the saver's chunk")
-	c.need(a.Count == 0 || a.Src != 0 && a.Dst != 0, "src and dst")
-	if c.err != nil || a.Count == 0 {
-		return c.err
-	}
 	err := m.guard(call, func(host *access) error {
+		host.need(s != nil, "a saver")
+		host.need(a.Count >= 0, "count >= 0")
+		host.need(a.BlockBytes > 0 && a.BlockBytes%64 == 0 && a.BlockBytes <= s.chunkBytes,
+			"blocks of a multiple of 64 bytes, at most the saver's chunk")
 		for _, p := range view[cuda.Ptr](host.onHost(), "Dst", a.Dst, 0, int(a.Count)) {
-			c.need(p != 0 && p%32 == 0, "destinations that are multiples of 32")
+			host.need(p != 0 && p%32 == 0, "destinations that are multiples of 32")
 		}
-		return c.err
+		return nil
 	})
-	if err != nil {
+	if err != nil || a.Count == 0 {
 		return err
 	}
 	if s.busy {
@@ -93,7 +82,7 @@ func (m *Machine) saveStart(call string, a *cuda.SaveArgs) error {
 	if err := m.wait(s.stream, after); err != nil {
 		return err
 	}
-	err = m.enqueue(call, bind(a, func(*checks, *cuda.SaveArgs) {}, save), s.stream)
+	err = m.enqueue(call, bind(a, save), s.stream)
 	s.busy = err == nil
 	return err
 }

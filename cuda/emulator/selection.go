@@ -7,15 +7,8 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
-func checkDigest(c *checks, d *cuda.DigestArgs) {
-	c.need(d.Count >= 0 && d.Count < 1<<32, "a count of 32 bits")
-	c.need(d.HeadDim == 64 || d.HeadDim == 128, "64 or 128 values a head")
-	c.need(d.BlockTokens > 0, "block_tokens > 0")
-	c.need(d.Count == 0 || d.Pool != 0 && d.Slot != 0 && d.Dst != 0 && d.Meta != 0,
-		"pool, slot, dst and meta")
-}
-
 func digest(m *access, d *cuda.DigestArgs) {
+	m.need(d.HeadDim == 64 || d.HeadDim == 128, "64 or 128 values a head")
 	dim, tokens := int(d.HeadDim), int(d.BlockTokens)
 	slots, places := view[int32](m, "Slot", d.Slot, 0, int(d.Count)), view[int64](m, "Dst", d.Dst,
 		0, int(d.Count))
@@ -26,15 +19,13 @@ func digest(m *access, d *cuda.DigestArgs) {
 	}
 }
 
-func checkScores(c *checks, s *cuda.ScoresArgs) {
-	c.need(s.Batch > 0 && s.MaxBlocks >= 0, "a batch, max_blocks >= 0")
-	c.heads(s.HeadsQ, s.HeadsKV, s.HeadDim)
-	c.given("q, meta, first, count and scores", s.Q, s.Meta, s.First, s.Count, s.Scores)
-	c.need(int64(s.Batch)*int64(s.HeadsKV) <= 65535, "at most 65535 units")
+func checkScores(m *access, s *cuda.ScoresArgs) {
+	m.heads(s.HeadsQ, s.HeadsKV, s.HeadDim)
+	m.need(s.Batch > 0 && int64(s.Batch)*int64(s.HeadsKV) <= 65535, "1 to 65535 units")
 }
 
 func scores(m *access, s *cuda.ScoresArgs) {
-	if s.MaxBlocks == 0 {
+	if checkScores(m, s); s.MaxBlocks == 0 {
 		return
 	}
 	for unit := range int(s.Batch * s.HeadsKV) {
@@ -66,20 +57,15 @@ func scoreUnit(m *access, s *cuda.ScoresArgs, unit, most int) []float32 {
 	return scores
 }
 
-func checkTopKShape(c *checks, t *cuda.TopKArgs) {
-	c.need(t.Units > 0, "units > 0")
-	c.need(t.K >= 0 && t.K <= cuda.TopKMax, "k of at most TopKMax")
-	c.need(t.K <= t.ListStride, "k <= list_stride")
-	c.need(t.Sink >= 0 && t.Window >= 0, "sink and window >= 0")
-	c.given("blocks, list and count", t.Blocks, t.List, t.Count)
-}
-
-func checkTopK(c *checks, t *cuda.TopKArgs) {
-	checkTopKShape(c, t)
-	c.given("scores", t.Scores)
+func checkTopK(m *access, t *cuda.TopKArgs) {
+	m.need(t.Units > 0, "units > 0")
+	m.need(t.K >= 0 && t.K <= cuda.TopKMax && t.K <= t.ListStride,
+		"k of at most TopKMax and list_stride")
+	m.need(t.Sink >= 0 && t.Window >= 0, "sink and window >= 0")
 }
 
 func topK(m *access, t *cuda.TopKArgs) {
+	checkTopK(m, t)
 	for unit := range int(t.Units) {
 		n := blocksOf(m, t, unit, int(t.ScoreStride))
 		choose(m, t, unit, n, func(i int) float32 {
@@ -113,15 +99,11 @@ func choose(m *access, t *cuda.TopKArgs, unit, n int, score func(i int) float32)
 	*at[int32](m, "TopK.Count", t.Count, unit) = int32(len(chosen))
 }
 
-func checkSelect(c *checks, s *cuda.SelectArgs) {
-	checkScores(c, &s.Scores)
-	checkTopKShape(c, &s.TopK)
-	c.need(s.TopK.Units == s.Scores.Batch*s.Scores.HeadsKV,
-		"the same units to score and to choose for")
-	c.given("arrived", s.Arrived)
-}
-
 func selectBlocks(m *access, s *cuda.SelectArgs) {
+	checkScores(m, &s.Scores)
+	checkTopK(m, &s.TopK)
+	m.need(s.TopK.Units == s.Scores.Batch*s.Scores.HeadsKV,
+		"the same units to score and to choose for")
 	bytes := int64(s.TopK.Units) * 4
 	m.zeroed("Arrived", s.Arrived, bytes, bytes)
 	for unit := range int(s.TopK.Units) {

@@ -2,19 +2,13 @@ package emulator
 
 import "github.com/sparseserve/sparseserve/cuda"
 
-func checkSwapIn(c *checks, a *cuda.SwapInArgs) {
-	c.need(a.Batch > 0 && a.Stride > 0 && a.Stride <= cuda.TopKMax, "lists of at most 4096 tokens")
-	c.need(a.Slots > a.Stride && a.Slots <= cuda.SlotsMax,
-		"more slots than are selected, at most 16384")
-	c.need(a.RowBytes > 0 && a.RowBytes%16 == 0 && a.RowBytes <= 1<<16,
-		"rows of a multiple of 16 bytes, at most 64 KiB")
-	c.need(a.PageStride > 0 && a.PageTokens > 0 && a.Offset >= 0 && a.Offset%16 == 0, "pages")
-	c.given("lists, contexts, pages, buffers and their state", a.List, a.Count, a.Context, a.Page,
-		a.Buffer, a.State)
-	c.given("new rows, slots and misses", a.Fresh, a.Slot, a.Misses)
-}
-
 func swapIn(m *access, a *cuda.SwapInArgs) {
+	m.need(a.Stride > 0 && a.Stride <= cuda.TopKMax, "lists of at most 4096 tokens")
+	m.need(a.Slots > a.Stride && a.Slots <= cuda.SlotsMax,
+		"more slots than are selected, at most 16384")
+	m.need(a.RowBytes > 0 && a.RowBytes%16 == 0 && a.RowBytes <= 1<<16,
+		"rows of a multiple of 16 bytes, at most 64 KiB")
+	m.need(a.PageTokens > 0 && a.Offset%16 == 0, "pages")
 	for r := range int(a.Batch) {
 		b := hotBuffer{access: m, args: a, request: r,
 			context: int(*at[int32](m, "Context", a.Context, r)),
