@@ -1,6 +1,9 @@
 package emulator
 
-import "github.com/sparseserve/sparseserve/cuda"
+import (
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/reference"
+)
 
 func swapIn(m *access, a *cuda.SwapInArgs) {
 	m.need(a.Stride > 0 && a.Stride <= cuda.TopKMax, "lists of at most 4096 tokens")
@@ -42,46 +45,26 @@ func (b *hotBuffer) swap() (misses int) {
 	token := view[int32](b.access, "State tokens", state, 0, n)
 	order := view[int32](b.access, "State order", state, n, n)
 	newest := int32(b.context - 1)
-	place := map[int32]int{} // of the selected tokens, in the list
-	for i, t := range b.list {
-		if _, twice := place[t]; twice || t < 0 || t > newest {
+	listed := map[int32]bool{}
+	for _, t := range b.list {
+		if listed[t] || t < 0 || t > newest {
 			b.fault("List", b.args.List, 4, "request %d lists token %d of %d, or twice", b.request, t,
 				b.context)
 		}
-		place[t] = i
+		listed[t] = true
 	}
-	wanted := b.list
-	if _, listed := place[newest]; !listed {
-		place[newest] = len(b.list)
-		wanted = append(wanted[:len(wanted):len(wanted)], newest)
-	}
-	found := make([]int32, len(wanted)) // slot + 1
-	var others, hits []int32
-	for _, slot := range order {
-		if i, ok := place[token[slot]]; ok && token[slot] >= 0 {
-			found[i], hits = slot+1, append(hits, slot)
-		} else {
-			others = append(others, slot)
+	buffer := reference.HotBufferOf(token, order)
+	slots, fresh, loads := buffer.Swap(b.list, newest)
+	copy(b.slots, slots)
+	copy(token, buffer.Token)
+	copy(order, buffer.Order())
+	for i, t := range b.list { // loads are in the order of the list
+		if len(loads) > misses && loads[misses] == t {
+			copy(b.slot(int(slots[i])), b.host(int(t)))
+			misses++
 		}
 	}
-	var loaded []int32
-	for i, t := range wanted {
-		if found[i] == 0 {
-			slot := others[len(loaded)]
-			found[i], token[slot], loaded = slot+1, t, append(loaded, slot)
-			if t != newest {
-				b.load(int(t), int(slot))
-				misses++
-			}
-		}
-		if i < len(b.slots) {
-			b.slots[i] = found[i] - 1
-		}
-	}
-	copy(order, others[len(loaded):])
-	copy(order[n-len(hits)-len(loaded):], hits)
-	copy(order[n-len(loaded):], loaded)
-	b.fresh(int(found[place[newest]] - 1))
+	b.fresh(int(fresh))
 	return misses
 }
 
@@ -92,8 +75,6 @@ func (b *hotBuffer) fresh(slot int) {
 	copy(b.slot(slot), row)
 	copy(b.host(b.context-1), row)
 }
-
-func (b *hotBuffer) load(token, slot int) { copy(b.slot(slot), b.host(token)) }
 
 func (b *hotBuffer) slot(i int) []byte {
 	return b.bytes("Buffer row", b.rows, int64(i)*int64(b.args.RowBytes), int64(b.args.RowBytes))

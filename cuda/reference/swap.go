@@ -25,6 +25,15 @@ func NewHotBuffer(slots, tokens int) *HotBuffer {
 	return b
 }
 
+// HotBufferOf returns a buffer by the token of each slot, -1 for none, and the slots in LRU order.
+func HotBufferOf(token, order []int32) *HotBuffer {
+	b := &HotBuffer{Token: slices.Clone(token), used: make([]int, len(token)), now: len(token)}
+	for i, slot := range order {
+		b.used[slot] = i
+	}
+	return b
+}
+
 // Order returns the slots, the least recently used first.
 func (b *HotBuffer) Order() []int32 {
 	order := make([]int32, len(b.Token))
@@ -44,19 +53,22 @@ func (b *HotBuffer) Swap(selected []int32, newest int32) (slots []int32, fresh i
 	if !slices.Contains(wanted, newest) {
 		wanted = append(wanted, newest)
 	}
-	var hits, victims []int32
-	for _, slot := range b.Order() {
-		if b.Token[slot] >= 0 && slices.Contains(wanted, b.Token[slot]) {
-			hits = append(hits, slot)
-		} else {
-			victims = append(victims, slot)
-		}
+	found := map[int32]int32{} // slots of the wanted tokens
+	for _, token := range wanted {
+		found[token] = -1
 	}
-	for _, slot := range hits {
+	var victims []int32
+	for _, slot := range b.Order() {
+		token := b.Token[slot]
+		if _, ok := found[token]; !ok || token < 0 {
+			victims = append(victims, slot)
+			continue
+		}
+		found[token] = slot
 		b.use(slot)
 	}
 	for _, token := range wanted {
-		slot := int32(slices.Index(b.Token, token))
+		slot := found[token]
 		if slot < 0 {
 			slot, victims = victims[0], victims[1:]
 			b.Token[slot] = token
