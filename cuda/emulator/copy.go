@@ -53,7 +53,7 @@ func (m *Machine) memcpyBlocks(call string, a *cuda.BlocksArgs, s *stream) error
 		dst := view[cuda.Ptr](host, "Dst", a.Dst, 0, int(a.Count))
 		for i := range src {
 			one := cuda.MemcpyArgs{Dst: dst[i], Src: src[i], Bytes: a.BlockBytes}
-			if err := m.enqueue(call, bind(&one, memcpy), s); err != nil {
+			if err := m.enqueue(call, kernelOf(&one), s); err != nil {
 				return err
 			}
 		}

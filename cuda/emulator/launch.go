@@ -2,6 +2,8 @@ package emulator
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
 
 	"github.com/sparseserve/sparseserve/cuda"
 )
@@ -37,89 +39,42 @@ func (a *access) paged(q, kv, dim, blockTokens int32) {
 // is launched; they are checked, and memory is read, when it runs.
 type kernel func(*access)
 
-func bind[A any](args *A, run func(*access, *A)) kernel {
-	if args == nil {
-		return func(m *access) { m.need(false, "arguments") }
-	}
-	a := *args
-	return func(m *access) { run(m, &a) }
+// operation binds the arguments of one type, a pointer, to its kernel.
+type operation struct {
+	of   reflect.Type
+	bind func(args cuda.Operation) kernel
 }
 
-// kernelOf lists all operations of the machine; a new kernel adds a line.
+func op[A any](run func(*access, *A)) operation {
+	return operation{reflect.TypeFor[*A](), func(o cuda.Operation) kernel {
+		args := any(o).(*A)
+		if args == nil {
+			return func(m *access) { m.need(false, "arguments") }
+		}
+		a := *args
+		return func(m *access) { run(m, &a) }
+	}}
+}
+
+// operations lists all operations of the machine; a new kernel adds itself.
+var operations = []operation{
+	op(memcpy), op(memset), op(fill), op(lookup), op(table), op(swapIn), op(headLinear),
+	op(rotate), op(latentWrite), op(indexScores), op(latentAttend), op(decode), op(psa),
+	op(prefill), op(digest), op(scores), op(topK), op(selectBlocks), op(linear), op(embed),
+	op(rmsNorm), op(rope), op(siluMul), op(argmax), op(miAttend), op(miPool), op(miBlocks),
+	op(miEstimate), op(miTopK), op(miLines), op(miGather),
+	op(func(*access, *cuda.EmptyArgs) {}),
+	op(func(m *access, a *cuda.FlashH2DArgs) { copyBlocks(m, (*cuda.BlocksArgs)(a)) }),
+	op(func(m *access, a *cuda.GPUScatterArgs) { copyBlocks(m, (*cuda.BlocksArgs)(a)) }),
+	op(func(m *access, a *cuda.KVWriteArgs) { kvWrite(m, (*cuda.RopeArgs)(a)) }),
+}
+
 func kernelOf(o cuda.Operation) kernel {
-	switch a := o.(type) {
-	case *cuda.MemcpyArgs:
-		return bind(a, memcpy)
-	case *cuda.MemsetArgs:
-		return bind(a, memset)
-	case *cuda.FillArgs:
-		return bind(a, fill)
-	case *cuda.FlashH2DArgs:
-		return bind((*cuda.BlocksArgs)(a), copyBlocks)
-	case *cuda.GPUScatterArgs:
-		return bind((*cuda.BlocksArgs)(a), copyBlocks)
-	case *cuda.LookupArgs:
-		return bind(a, lookup)
-	case *cuda.TableArgs:
-		return bind(a, table)
-	case *cuda.SwapInArgs:
-		return bind(a, swapIn)
-	case *cuda.HeadLinearArgs:
-		return bind(a, headLinear)
-	case *cuda.RotateArgs:
-		return bind(a, rotate)
-	case *cuda.LatentWriteArgs:
-		return bind(a, latentWrite)
-	case *cuda.IndexScoresArgs:
-		return bind(a, indexScores)
-	case *cuda.LatentAttendArgs:
-		return bind(a, latentAttend)
-	case *cuda.DecodeArgs:
-		return bind(a, decode)
-	case *cuda.PSAArgs:
-		return bind(a, psa)
-	case *cuda.PrefillArgs:
-		return bind(a, prefill)
-	case *cuda.DigestArgs:
-		return bind(a, digest)
-	case *cuda.ScoresArgs:
-		return bind(a, scores)
-	case *cuda.TopKArgs:
-		return bind(a, topK)
-	case *cuda.SelectArgs:
-		return bind(a, selectBlocks)
-	case *cuda.LinearArgs:
-		return bind(a, linear)
-	case *cuda.EmbedArgs:
-		return bind(a, embed)
-	case *cuda.RMSNormArgs:
-		return bind(a, rmsNorm)
-	case *cuda.RopeArgs:
-		return bind(a, rope)
-	case *cuda.KVWriteArgs:
-		return bind((*cuda.RopeArgs)(a), kvWrite)
-	case *cuda.SiluMulArgs:
-		return bind(a, siluMul)
-	case *cuda.ArgmaxArgs:
-		return bind(a, argmax)
-	case *cuda.MIAttendArgs:
-		return bind(a, miAttend)
-	case *cuda.MIPoolArgs:
-		return bind(a, miPool)
-	case *cuda.MIBlocksArgs:
-		return bind(a, miBlocks)
-	case *cuda.MIEstimateArgs:
-		return bind(a, miEstimate)
-	case *cuda.MITopKArgs:
-		return bind(a, miTopK)
-	case *cuda.MILinesArgs:
-		return bind(a, miLines)
-	case *cuda.MIGatherArgs:
-		return bind(a, miGather)
-	case *cuda.EmptyArgs:
-		return func(*access) {}
+	i := slices.IndexFunc(operations, func(p operation) bool { return p.of == reflect.TypeOf(o) })
+	if i < 0 {
+		panic("emulator: no kernel for " + cuda.Function(o))
 	}
-	panic("emulator: no kernel for " + cuda.Function(o))
+	return operations[i].bind(o)
 }
 
 // Launch checks the arguments and puts the operation on the stream.

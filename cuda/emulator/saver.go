@@ -82,7 +82,7 @@ func (m *Machine) saveStart(call string, a *cuda.SaveArgs) error {
 	if err := m.wait(s.stream, after); err != nil {
 		return err
 	}
-	err = m.enqueue(call, bind(a, save), s.stream)
+	err = m.enqueue(call, op(save).bind(a), s.stream)
 	s.busy = err == nil
 	return err
 }
