@@ -18,6 +18,7 @@ type decodes struct {
 	// Of selection, when sparse.
 	blocks   cuda.Ptr // int32 [n][KVHeads] that exist
 	digests  cuda.Ptr // int32 [n][KVHeads] that are full
+	first    cuda.Ptr // int64 [layers][n][KVHeads] index of the unit's first digest
 	metaBase cuda.Ptr // lowest address of a request's digests, from which they are counted
 }
 

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/cuda/emulator"
-	"github.com/sparseserve/sparseserve/cuda/live/testkit"
 	"github.com/sparseserve/sparseserve/cuda/reference"
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/sim"
@@ -278,11 +277,11 @@ func (r *run) check(t *testing.T) {
 		seen := 0
 		for position, got := range r.logits[id] {
 			seen++
-			if err := testkit.Near(got, logits[position]); err != nil {
+			if err := near(got, logits[position]); err != nil {
 				t.Errorf("request %d, position %d: %v", id, position, err)
 				return
 			}
-			if want := reference.Argmax(testkit.Floats(got)); want != ids[position+1] && r.content == nil {
+			if want := reference.Argmax(floatsOf(got)); want != ids[position+1] && r.content == nil {
 				t.Errorf("request %d, position %d: token %d follows, the logits say %d", id, position,
 					ids[position+1], want)
 			}

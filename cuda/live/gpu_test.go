@@ -13,12 +13,31 @@ import (
 
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live"
-	"github.com/sparseserve/sparseserve/cuda/live/testkit"
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
+
+// onGPU runs a test on the library's thread. A machine without library or GPU fails it.
+func onGPU(t *testing.T, f func(s *cuda.Session)) {
+	t.Helper()
+	library, err := cuda.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer library.Close()
+	err = library.Do(func(s *cuda.Session) error {
+		if err := s.Init(0); err != nil {
+			return err
+		}
+		f(s)
+		return s.DeviceSync()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
 
 func TestGPULogitsMatchTheReference(t *testing.T) {
 	all := cases()
@@ -29,7 +48,7 @@ func TestGPULogitsMatchTheReference(t *testing.T) {
 	sort.Strings(names)
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
-			testkit.OnGPU(t, func(m *cuda.Session) {
+			onGPU(t, func(m *cuda.Session) {
 				all[name].run(t, m).check(t)
 			})
 		})
@@ -43,7 +62,7 @@ func TestGPULiveRunDoesWhatTheSimulationSays(t *testing.T) {
 		"gqa/psa, small", "mha/psa, heads together, small", "mha/psa, in turns", "gqa/psa, memcpy",
 		"mha/psa, layer", "gqa/hits: layer", "gqa/hits in a tree: dense", "mha/hits in a tree: sparse"} {
 		t.Run(name, func(t *testing.T) {
-			testkit.OnGPU(t, func(m *cuda.Session) {
+			onGPU(t, func(m *cuda.Session) {
 				all[name].run(t, m).equals(t, all[name].simulate(t, nil))
 			})
 		})
@@ -55,7 +74,7 @@ func TestGPUProgressiveAttentionIsAlikeHoweverItRuns(t *testing.T) {
 	for _, model := range []string{"mha", "gqa"} {
 		for first, others := range alike {
 			t.Run(model+"/"+first, func(t *testing.T) {
-				testkit.OnGPU(t, func(m *cuda.Session) {
+				onGPU(t, func(m *cuda.Session) {
 					want := all[model+"/"+first].run(t, m)
 					for _, name := range others {
 						all[model+"/"+name].run(t, m).alike(t, name, want)
@@ -94,7 +113,7 @@ func TestGPUGreedyIsHuggingFaces(t *testing.T) {
 		for name, spec := range map[string]sim.Spec{"dense": dense, "sparseserve": whole,
 			"sparse prefill": dense} {
 			t.Run(filepath.Base(filepath.Dir(file))+"/"+name, func(t *testing.T) {
-				testkit.OnGPU(t, func(m *cuda.Session) {
+				onGPU(t, func(m *cuda.Session) {
 					greedy(t, m, filepath.Dir(file), spec, name == "sparse prefill")
 				})
 			})

@@ -11,7 +11,6 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/emulator"
 	"github.com/sparseserve/sparseserve/cuda/live"
-	"github.com/sparseserve/sparseserve/cuda/live/testkit"
 	"github.com/sparseserve/sparseserve/cuda/reference"
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/sim"
@@ -180,10 +179,10 @@ func (c latentCase) check(t *testing.T, r *latentRun) {
 		})
 		for position, got := range r.logits[id] {
 			judged++
-			if err := testkit.Near(got, logits[position]); err != nil {
+			if err := near(got, logits[position]); err != nil {
 				t.Fatalf("request %d, position %d: %v", id, position, err)
 			}
-			if want := reference.Argmax(testkit.Floats(got)); want != int(tokens[position+1]) {
+			if want := reference.Argmax(floatsOf(got)); want != int(tokens[position+1]) {
 				t.Fatalf("request %d, position %d: token %d follows, the logits say %d", id, position,
 					tokens[position+1], want)
 			}
@@ -347,7 +346,7 @@ func latentReference(t *testing.T, c weights.Config) *reference.Latent {
 			weights.IndexNorm: &l.IndexNorm, weights.IndexBias: &l.IndexBias,
 			weights.IndexWeight: &l.IndexWeight, weights.MLPNorm: &l.MLPNorm,
 			weights.GateUp: &l.GateUp, weights.Down: &l.Down,
-		}[of.Kind] = testkit.Floats(values)
+		}[of.Kind] = floatsOf(values)
 	}
 	return m
 }

@@ -56,7 +56,7 @@ func (d *paged) rope(from, to int) *cuda.RopeArgs {
 func (d *paged) decodeWrite(layer int) *cuda.RopeArgs {
 	c := &d.decodes
 	a := d.rope(0, c.n)
-	a.Pool, a.Row = d.layerPool(layer), d.scratch.ordered.At
+	a.Pool, a.Row = d.layerPool(layer), d.orderAt
 	if !d.offload {
 		a.Table, a.RowStride, a.Pages = c.table, int64(c.most), 1
 	}

@@ -170,8 +170,8 @@ func (c *Config) workspaces(m cuda.Machine, blocks int) (int64, error) {
 		if s.Selection.DenseLayers == 0 && !s.Progressive() {
 			listed = min(blocks, sim.SelectedBlocks(s))
 		}
-		// scores, lists, counts, counters, places of digests
-		for _, n := range []int{blocks, sim.SelectedBlocks(s), 1, 1, 2 * md.Layers} {
+		// scores, lists, counts, counters
+		for _, n := range []int{blocks, sim.SelectedBlocks(s), 1, 1} {
 			bytes += mem.WithSpare(units * int64(n) * 4)
 		}
 		if s.GPULookup() { // slots, and addresses of loads

@@ -28,11 +28,10 @@ type paged struct {
 	lookup      lookup
 	prefetch    prefetch
 	// 0, 1, 2, .. on both sides: rows of decodes, and slots of layer-segmented prefills.
-	order         []int32
-	digested      []digests       // of the requests whose digests' places were uploaded last
-	workspace     mem.Buffer      // of decode attention
-	selected      cuda.HostMemory // a layer's selection, on the host
-	selectedWords int
+	order     []int32
+	orderAt   cuda.Ptr
+	workspace mem.Buffer      // of decode attention
+	selected  cuda.HostMemory // int32 [decodes][KVHeads][budget] of a layer, on the host
 }
 
 // open implements attention.
@@ -42,6 +41,10 @@ func (d *paged) open() (err error) {
 	d.lookup.args = &cuda.LookupArgs{}
 	if d.sparse {
 		d.budget = sim.SelectedBlocks(s)
+		if d.selected, err = d.m.HostAlloc(4*int64(s.MaxRequests*d.geo.KVHeads*d.budget),
+			cuda.DriverPages); err != nil {
+			return err
+		}
 	}
 	if s.Progressive() {
 		if err = d.progressive.open(d.m, s); err != nil {
@@ -120,13 +123,22 @@ func (d *paged) size(s *sim.Step) {
 			d.sizeIndex(indexShape{row.To - row.From, row.To}, row.From > 0)
 		}
 	}
-	d.count(s)
 }
 
 // begin implements attention.
 func (d *paged) begin(s *sim.Step) {
 	d.pageTables = d.pageTables[:0]
 	d.loading.count, d.progressive.on, d.hits.layer = 0, false, -1
+	n := len(s.Rows)
+	for i := range s.Rows {
+		if s.Rows[i].Segmented {
+			n = max(n, d.geo.KVHeads*d.geo.Blocks(len(d.of[i].tokens)))
+		}
+	}
+	d.order, d.orderAt = d.stage.Words(n)
+	for i := range d.order {
+		d.order[i] = int32(i)
+	}
 	d.beginDecodes(s)
 }
 

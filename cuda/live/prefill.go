@@ -36,7 +36,7 @@ func (d *paged) planBlocks(layer, of int, t *sim.Table, write *cuda.RopeArgs) (s
 	write.HeadStride = int64(blocks)
 	if row.Segmented { // one layer's blocks, in order
 		write.HeadStride = int64(d.geo.Blocks(len(r.tokens)))
-		write.Pool, write.Table = r.buffer(layer), d.scratch.ordered.At
+		write.Pool, write.Table = r.buffer(layer), d.orderAt
 		return d.order
 	}
 	write.Pool = d.layerPool(layer)

@@ -1,8 +1,6 @@
 package live
 
 import (
-	"unsafe"
-
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live/mem"
 	"github.com/sparseserve/sparseserve/cuda/weights"
@@ -12,21 +10,19 @@ import (
 // scratch is the device memory that a step works in. It grows to the largest step so far.
 type scratch struct {
 	// residual stream [tokens][hidden]; rows that change move to the other
-	x       [2]mem.Buffer
-	h       mem.Buffer // normed input, and output of a linear [tokens][hidden]
-	qkv     mem.Buffer // [tokens][HeadsQ + 2 HeadsKV][D]
-	attn    mem.Buffer // [tokens][HeadsQ][D]
-	gateUp  mem.Buffer // [slice][2 FFN]
-	act     mem.Buffer // [slice][FFN]
-	q       mem.Buffer // of decodes, packed [decodes][HeadsQ][D]
-	scores  mem.Buffer // fp32 [decodes][HeadsKV][blocks]
-	first   mem.Buffer // int64 [layers][decodes][KVHeads] index of the unit's first digest
-	list    mem.Buffer // int32 [decodes][HeadsKV][budget]
-	count   mem.Buffer // int32 [decodes][HeadsKV]
-	zeroed  mem.Buffer // workspaces that must be zero at first
-	logits  mem.Buffer // [rows][vocab]
-	picked  mem.Buffer // int32 [rows]
-	ordered mem.Buffer // int32 0, 1, 2, ..
+	x      [2]mem.Buffer
+	h      mem.Buffer // normed input, and output of a linear [tokens][hidden]
+	qkv    mem.Buffer // [tokens][HeadsQ + 2 HeadsKV][D]
+	attn   mem.Buffer // [tokens][HeadsQ][D]
+	gateUp mem.Buffer // [slice][2 FFN]
+	act    mem.Buffer // [slice][FFN]
+	q      mem.Buffer // of decodes, packed [decodes][HeadsQ][D]
+	scores mem.Buffer // fp32 [decodes][HeadsKV][blocks]
+	list   mem.Buffer // int32 [decodes][HeadsKV][budget]
+	count  mem.Buffer // int32 [decodes][HeadsKV]
+	zeroed mem.Buffer // workspaces that must be zero at first
+	logits mem.Buffer // [rows][vocab]
+	picked mem.Buffer // int32 [rows]
 }
 
 // mlpSlice is the number of tokens that pass the MLP together: enough to fill the card, with small
@@ -60,29 +56,6 @@ func (d *Device) size(s *sim.Step) {
 		d.grow(g.b, g.bytes, g.what)
 	}
 	d.attention.size(s)
-}
-
-// count uploads 0, 1, 2, .. for the step's decodes and layer-segmented prefills, unless already
-// uploaded.
-func (d *paged) count(s *sim.Step) {
-	n := 0
-	for i := range s.Rows {
-		if s.Rows[i].Segmented {
-			n = max(n, d.geo.KVHeads*d.geo.Blocks(len(d.of[i].tokens)))
-		}
-	}
-	if n = max(n, len(s.Rows)); n <= len(d.order) {
-		return
-	}
-	n += n / 4 // so that it grows seldom
-	d.grow(&d.scratch.ordered, int64(n)*4, "numbers in order")
-	d.order = make([]int32, n)
-	for i := range d.order {
-		d.order[i] = int32(i)
-	}
-	words, at := d.stage.Note((n + 1) / 2)
-	copy(unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(words))), n), d.order)
-	d.stage.Copy(d.scratch.ordered.At, at, int64(n)*4)
 }
 
 type need struct {

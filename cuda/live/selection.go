@@ -29,40 +29,19 @@ func (d *paged) beginSelection(s *sim.Step) {
 	d.grow(&b.count, units*4, "selected blocks")
 }
 
-// digests is the place of a request's digests and their capacity per unit.
-type digests struct {
-	at     cuda.Ptr
-	blocks int
-}
-
-// beginDigests uploads the addresses of each unit's digests in every layer, unless the last upload
-// had the same requests.
+// beginDigests uploads the addresses of each unit's digests in every layer.
 func (d *paged) beginDigests() {
-	c, heads, b := &d.decodes, d.geo.KVHeads, &d.scratch
-	same := len(d.digested) == c.n
-	for i := 0; same && i < c.n; i++ {
-		same = d.digested[i] == digests{d.of[i].meta.At, d.of[i].metaBlocks}
-	}
-	if same {
-		return
-	}
-	n := d.geo.Groups() * c.n
-	d.grow(&b.first, int64(n)*8, "places of digests")
-	first, at := d.stage.Note(n)
-	d.digested = d.digested[:0]
-	for _, r := range d.of[:c.n] {
-		d.digested = append(d.digested, digests{r.meta.At, r.metaBlocks})
-	}
+	c, heads := &d.decodes, d.geo.KVHeads
+	first, at := d.stage.Longs(d.geo.Groups() * c.n)
+	c.first = at
 	for layer := range d.geo.Layers {
-		for i := range c.n {
-			r := d.of[i]
+		for i, r := range d.of[:c.n] {
 			base := int64(r.meta.At-c.metaBase)/d.geo.MetaBytes + int64(layer*heads*r.metaBlocks)
 			for h := range heads {
 				first[(layer*c.n+i)*heads+h] = base + int64(h*r.metaBlocks)
 			}
 		}
 	}
-	d.stage.Copy(b.first.At, at, int64(n)*8)
 }
 
 // score implements attention: the layer's decodes score the digests of their full blocks and select
@@ -76,7 +55,7 @@ func (d *paged) score(layer int, w *sim.Work) {
 	d.growZeroed(&b.zeroed, int64(units)*4, "selection counters")
 	d.launch(&cuda.SelectArgs{
 		Scores: cuda.ScoresArgs{
-			Q: b.q.At, Meta: c.metaBase, First: b.first.At + cuda.Ptr(8*layer*units),
+			Q: b.q.At, Meta: c.metaBase, First: c.first + cuda.Ptr(8*layer*units),
 			Count: c.digests, Scores: b.scores.At, Batch: int32(c.n), HeadsQ: int32(md.HeadsQ),
 			HeadsKV: int32(heads), HeadDim: int32(md.HeadDim), ScoreStride: int32(c.most),
 			MaxBlocks: int32(c.most),
@@ -126,27 +105,9 @@ func (d *paged) choice(layer int, l *sim.Lists) error {
 // reports whether all went well.
 func (d *paged) roundTrip(units int) bool {
 	n := units * d.budget
-	d.queue.Fail(d.hostList(n))
 	d.launch(&cuda.MemcpyArgs{Dst: d.selected.Ptr(), Src: d.scratch.list.At, Bytes: int64(4 * n)})
 	d.counters.RoundTrips++
 	_ = d.queue.Drain() // launching is not waiting
 	defer d.waited(time.Now())
 	return d.sync()
-}
-
-// hostList allocates pinned memory for a layer's selection.
-func (d *paged) hostList(n int) (err error) {
-	if d.selectedWords >= n {
-		return nil
-	}
-	if d.selectedWords > 0 {
-		if err := d.m.HostFree(d.selected); err != nil {
-			return err
-		}
-	}
-	d.selectedWords = 0
-	if d.selected, err = d.m.HostAlloc(int64(8*n), cuda.DriverPages); err == nil {
-		d.selectedWords = 2 * n
-	}
-	return err
 }

@@ -1,5 +1,4 @@
-// Package testkit is what tests of the live devices share.
-package testkit
+package live_test
 
 import (
 	"fmt"
@@ -8,8 +7,8 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// Near allows for fp16 roundings that fall differently in two orders of summation.
-func Near(got []cuda.Half, want []float64) error {
+// near allows for fp16 roundings that fall differently in two orders of summation.
+func near(got []cuda.Half, want []float64) error {
 	var diff, size float64
 	for i, w := range want {
 		d := got[i].Float() - w
@@ -21,8 +20,8 @@ func Near(got []cuda.Half, want []float64) error {
 	return nil
 }
 
-// Floats returns the values of halves.
-func Floats(h []cuda.Half) []float64 {
+// floatsOf returns the values of halves.
+func floatsOf(h []cuda.Half) []float64 {
 	out := make([]float64, len(h))
 	for i, x := range h {
 		out[i] = x.Float()
