@@ -43,7 +43,7 @@ func (s *Session) Bench(b Bench) ([]float64, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	c, samples := b.prepare(&pin)
-	err := s.call(s.symbols.bench, uintptr(unsafe.Pointer(&c)))
+	err := s.call("ss_bench", uintptr(unsafe.Pointer(&c)))
 	return float64s(samples), err
 }
 
@@ -57,7 +57,7 @@ func (s *Session) BenchOverlapped(b Bench, others ...Operation) (samples []float
 	calls := pinCalls(&pin, others)
 	var ms float32
 	var runs int32
-	err = s.call(s.symbols.benchOverlapped, uintptr(unsafe.Pointer(&c)),
+	err = s.call("ss_bench_overlapped", uintptr(unsafe.Pointer(&c)),
 		uintptr(unsafe.Pointer(unsafe.SliceData(calls))), uintptr(len(calls)),
 		uintptr(unsafe.Pointer(&ms)), uintptr(unsafe.Pointer(&runs)))
 	return float64s(raw), float64(ms), int(runs), err

@@ -244,8 +244,6 @@ func TestMemoryStreamsAndEvents(t *testing.T) {
 		try(s.StreamDestroy(stream))
 		saver, err := s.SaverCreate(3, 1<<20, 2)
 		try(err)
-		try(s.SaveStart(&SaveArgs{Saver: saver}))
-		try(s.SaveWait(saver))
 		try(s.SaverDestroy(saver))
 		try(s.LinearOpen(""))
 		try(s.HostFree(host))

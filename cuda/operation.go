@@ -73,13 +73,13 @@ func Function(o Operation) string {
 // before Launch returns.
 func (s *Session) Launch(o Operation, stream Stream) error {
 	op, args := o.operation()
-	return s.call(s.symbols.operations[op], uintptr(args), uintptr(stream))
+	return s.call(functions[op], uintptr(args), uintptr(stream))
 }
 
 // OnHopper reports whether a MIAttendArgs runs on wgmma and the bulk copy engine.
 func (s *Session) OnHopper(a *MIAttendArgs) (bool, error) {
 	var yes int32
-	err := s.call(s.symbols.miKernel, uintptr(unsafe.Pointer(a)), uintptr(unsafe.Pointer(&yes)))
+	err := s.call("ss_mi_kernel", uintptr(unsafe.Pointer(a)), uintptr(unsafe.Pointer(&yes)))
 	return yes != 0, err
 }
 
@@ -87,18 +87,18 @@ func (s *Session) OnHopper(a *MIAttendArgs) (bool, error) {
 // PSAArgs.State and LookupArgs.State must be zeroed once after allocation; the workspaces of
 // MIEstimateArgs and MITopKArgs need not be.
 func (s *Session) Workspace(o Operation) (bytes int64, err error) {
-	var f symbol
+	var f string
 	switch o.(type) {
 	case *DecodeArgs:
-		f = s.symbols.decodeWorkspace
+		f = "ss_decode_workspace"
 	case *PSAArgs:
-		f = s.symbols.psaState
+		f = "ss_psa_state"
 	case *LookupArgs:
-		f = s.symbols.lookupState
+		f = "ss_lookup_state"
 	case *MIEstimateArgs:
-		f = s.symbols.miEstimateWorkspace
+		f = "ss_mi_estimate_workspace"
 	case *MITopKArgs:
-		f = s.symbols.miTopKWorkspace
+		f = "ss_mi_topk_workspace"
 	default:
 		return 0, fmt.Errorf("%s has no workspace", Function(o))
 	}

@@ -11,7 +11,7 @@ import (
 // Session is the library on its own thread. Only functions run by Library.Do receive one, and must
 // not keep it.
 type Session struct {
-	symbols   symbols
+	symbols   map[string]uintptr // every function of sparseserve.h
 	lastError func() string
 }
 
@@ -47,13 +47,13 @@ type deviceInfoC struct {
 
 // Init selects a GPU. It fails with NoDriver, NoDevice or Unsupported if there is no usable GPU.
 func (s *Session) Init(device int) error {
-	return s.call(s.symbols.init, uintptr(int32(device)))
+	return s.call("ss_init", uintptr(int32(device)))
 }
 
 // Device describes the selected GPU.
 func (s *Session) Device() (DeviceInfo, error) {
 	var c deviceInfoC
-	err := s.call(s.symbols.device, uintptr(unsafe.Pointer(&c)))
+	err := s.call("ss_device", uintptr(unsafe.Pointer(&c)))
 	name, _, _ := bytes.Cut(c.name[:], []byte{0})
 	return DeviceInfo{
 		Name: string(name), MemoryBytes: c.memory, MemoryBusyBytes: c.busy, L2Bytes: c.l2,
@@ -65,12 +65,12 @@ func (s *Session) Device() (DeviceInfo, error) {
 
 // DeviceAlloc returns device memory.
 func (s *Session) DeviceAlloc(bytes int64) (p Ptr, err error) {
-	err = s.call(s.symbols.deviceAlloc, uintptr(unsafe.Pointer(&p)), uintptr(bytes))
+	err = s.call("ss_device_alloc", uintptr(unsafe.Pointer(&p)), uintptr(bytes))
 	return p, err
 }
 
 // DeviceFree frees device memory.
-func (s *Session) DeviceFree(p Ptr) error { return s.call(s.symbols.deviceFree, uintptr(p)) }
+func (s *Session) DeviceFree(p Ptr) error { return s.call("ss_device_free", uintptr(p)) }
 
 // HostPages is the kind of pages of pinned memory.
 type HostPages int32
@@ -107,14 +107,14 @@ func Slice[T any](m HostMemory) []T {
 // HostAlloc returns pinned memory. Pinning takes most of a second per GiB.
 func (s *Session) HostAlloc(bytes int64, pages HostPages) (HostMemory, error) {
 	m := HostMemory{size: bytes}
-	err := s.call(s.symbols.hostAlloc, uintptr(unsafe.Pointer(&m.base)), uintptr(bytes),
+	err := s.call("ss_host_alloc", uintptr(unsafe.Pointer(&m.base)), uintptr(bytes),
 		uintptr(pages))
 	return m, err
 }
 
 // HostFree frees pinned memory.
 func (s *Session) HostFree(m HostMemory) error {
-	return s.call(s.symbols.hostFree, uintptr(m.base))
+	return s.call("ss_host_free", uintptr(m.base))
 }
 
 // StreamCreate returns a stream that does not wait for the default stream. It reuses the oldest
@@ -124,27 +124,27 @@ func (s *Session) StreamCreate(highPriority bool) (stream Stream, err error) {
 	if highPriority {
 		high = 1
 	}
-	err = s.call(s.symbols.streamCreate, uintptr(unsafe.Pointer(&stream)), high)
+	err = s.call("ss_stream_create", uintptr(unsafe.Pointer(&stream)), high)
 	return stream, err
 }
 
 // StreamDestroy waits for a stream and keeps it for the next StreamCreate.
 func (s *Session) StreamDestroy(stream Stream) error {
-	return s.call(s.symbols.streamDestroy, uintptr(stream))
+	return s.call("ss_stream_destroy", uintptr(stream))
 }
 
 // StreamSync blocks until the stream is idle.
 func (s *Session) StreamSync(stream Stream) error {
-	return s.call(s.symbols.streamSync, uintptr(stream))
+	return s.call("ss_stream_sync", uintptr(stream))
 }
 
 // StreamWait makes later work of the stream wait for the event.
 func (s *Session) StreamWait(stream Stream, event Event) error {
-	return s.call(s.symbols.streamWait, uintptr(stream), uintptr(event))
+	return s.call("ss_stream_wait", uintptr(stream), uintptr(event))
 }
 
 // DeviceSync blocks until the GPU is idle.
-func (s *Session) DeviceSync() error { return s.call(s.symbols.deviceSync) }
+func (s *Session) DeviceSync() error { return s.call("ss_device_sync") }
 
 // EventCreate returns an event. Only a timed event has a time, and recording it takes time:
 // microseconds, more while the link is busy.
@@ -153,29 +153,29 @@ func (s *Session) EventCreate(timed bool) (event Event, err error) {
 	if timed {
 		flag = 1
 	}
-	err = s.call(s.symbols.eventCreate, uintptr(unsafe.Pointer(&event)), flag)
+	err = s.call("ss_event_create", uintptr(unsafe.Pointer(&event)), flag)
 	return event, err
 }
 
 // EventDestroy ends an event.
 func (s *Session) EventDestroy(event Event) error {
-	return s.call(s.symbols.eventDestroy, uintptr(event))
+	return s.call("ss_event_destroy", uintptr(event))
 }
 
 // EventRecord puts the event at the end of the stream.
 func (s *Session) EventRecord(event Event, stream Stream) error {
-	return s.call(s.symbols.eventRecord, uintptr(event), uintptr(stream))
+	return s.call("ss_event_record", uintptr(event), uintptr(stream))
 }
 
 // EventSync blocks until the event has passed.
 func (s *Session) EventSync(event Event) error {
-	return s.call(s.symbols.eventSync, uintptr(event))
+	return s.call("ss_event_sync", uintptr(event))
 }
 
 // EventMilliseconds returns the GPU time between two timed events that have passed.
 func (s *Session) EventMilliseconds(from, to Event) (float64, error) {
 	var ms float32
-	err := s.call(s.symbols.eventMs, uintptr(from), uintptr(to), uintptr(unsafe.Pointer(&ms)))
+	err := s.call("ss_event_ms", uintptr(from), uintptr(to), uintptr(unsafe.Pointer(&ms)))
 	return float64(ms), err
 }
 
@@ -212,10 +212,10 @@ func copySlice[T any](m Machine, data []T, copyOf func(host Ptr, bytes int64) Me
 // call runs a C function. What its arguments point to stays where it is until the function returns.
 //
 //go:uintptrescapes
-func (s *Session) call(f symbol, args ...uintptr) error {
-	code, _, _ := purego.SyscallN(f.address, args...)
+func (s *Session) call(function string, args ...uintptr) error {
+	code, _, _ := purego.SyscallN(s.symbols[function], args...)
 	if Code(int32(code)) == OK {
 		return nil
 	}
-	return &Error{Call: f.name, Code: Code(int32(code)), Text: s.lastError()}
+	return &Error{Call: function, Code: Code(int32(code)), Text: s.lastError()}
 }

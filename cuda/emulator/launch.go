@@ -82,10 +82,7 @@ func (m *Machine) Launch(o cuda.Operation, on cuda.Stream) error {
 	defer m.enter()()
 	call := cuda.Function(o)
 	if a, ok := o.(*cuda.SaveArgs); ok {
-		if err := m.saveStart(call, a); err != nil {
-			return err
-		}
-		return m.saveWait(call, a.Saver)
+		return m.save(call, a)
 	}
 	s, err := m.stream(call, on)
 	if err != nil {

@@ -28,7 +28,7 @@ type Machine struct {
 	handles uintptr // the last one given
 	streams map[cuda.Stream]*stream
 	events  map[cuda.Event]*event
-	savers  map[cuda.Saver]*saver
+	savers  map[cuda.Saver]int64 // bytes of a chunk
 
 	order  []*stream  // all that can hold work, by age
 	random *rand.Rand // nil: nothing runs ahead
@@ -45,7 +45,7 @@ func New(c Config) *Machine {
 		c.Clock = time.Now
 	}
 	m := &Machine{config: c, streams: map[cuda.Stream]*stream{}, events: map[cuda.Event]*event{},
-		savers: map[cuda.Saver]*saver{}}
+		savers: map[cuda.Saver]int64{}}
 	if c.Late && c.Seed != 0 {
 		m.random = rand.New(rand.NewPCG(c.Seed, 0))
 	}

@@ -10,7 +10,6 @@ import (
 // stream is work in call order. Without Config.Late its queue is empty between calls.
 type stream struct {
 	queue []item
-	saves bool // of a saver, which only its own calls wait for
 }
 
 // item is an operation, a mark to set, or a mark to wait for.
@@ -117,12 +116,9 @@ func (m *Machine) drain(s *stream) error {
 	return m.failed
 }
 
-// drainAll runs all streams but the savers'.
+// drainAll runs all streams.
 func (m *Machine) drainAll() error {
 	for _, s := range m.order {
-		if s.saves {
-			continue
-		}
 		if err := m.drain(s); err != nil {
 			return err
 		}

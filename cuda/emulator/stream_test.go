@@ -1,7 +1,6 @@
 package emulator
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -146,26 +145,10 @@ func TestLateSavesWait(t *testing.T) {
 		if with {
 			args.After = e
 		}
-		g.must(g.SaveStart(args))
-		if err := g.SaveStart(args); !errors.Is(err, cuda.BadArgument) {
-			t.Errorf("a second save at once: %v", err)
-		}
-		g.must(g.SaveWait(saver))
+		g.must(g.Launch(args, 0))
 		got := slices.Clone(cuda.Slice[int32](to))
 		g.must(g.StreamSync(s))
 		return got
-	})
-	waits(t, func(g *fixture, with bool) []int32 {
-		saver, err := g.SaverCreate(1, 4096, 2)
-		g.must(err)
-		x, to := upload(g, slices.Repeat([]int32{7}, 16)), g.host(64)
-		g.must(g.SaveStart(&cuda.SaveArgs{Saver: saver, Src: x,
-			Dst: pinned(g, []cuda.Ptr{to.Ptr()}).Ptr(), Count: 1, BlockBytes: 64}))
-		g.must(g.DeviceSync()) // not of a save
-		if with {
-			g.must(g.SaverDestroy(saver))
-		}
-		return slices.Clone(cuda.Slice[int32](to))
 	})
 }
 

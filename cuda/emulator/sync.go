@@ -52,7 +52,7 @@ func (m *Machine) StreamWait(h cuda.Stream, e cuda.Event) error {
 	return m.wait(s, on.last)
 }
 
-// DeviceSync runs all work except saves.
+// DeviceSync runs all work.
 func (m *Machine) DeviceSync() error {
 	defer m.enter()()
 	return m.drainAll()
