@@ -5,9 +5,9 @@ import (
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/bits"
 	"slices"
 
@@ -63,52 +63,29 @@ func readHeader(r io.ReaderAt, size int64) (entries []entry, start int64, err er
 // parseHeader returns a header's tensors in the order of their data, of which there are dataBytes.
 // Every range is within the data, has the size of its shape and overlaps no other.
 func parseHeader(header []byte, dataBytes int64) ([]entry, error) {
-	d := json.NewDecoder(bytes.NewReader(header))
-	if token, err := d.Token(); err != nil || token != json.Delim('{') {
-		return nil, errors.New("not a safetensors file: the header is not a JSON object")
+	var tensors map[string]json.RawMessage
+	if err := json.Unmarshal(bytes.TrimRight(header, " \x00"), &tensors); err != nil {
+		return nil, fmt.Errorf("not a safetensors file: the header is no JSON object: %s",
+			files.JSONWords(err))
 	}
+	delete(tensors, "__metadata__")
 	var entries []entry
-	seen := map[string]bool{}
-	for d.More() {
-		token, err := d.Token()
-		if err != nil {
-			return nil, fmt.Errorf("the header is not JSON: %s", files.JSONWords(err))
-		}
-		name := token.(string) // a key, or Token fails
-		if seen[name] {
-			return nil, fmt.Errorf("tensor %q is twice in the header", name)
-		}
-		seen[name] = true
-		if name == "__metadata__" {
-			var skipped json.RawMessage
-			if err := d.Decode(&skipped); err != nil {
-				return nil, fmt.Errorf("the header is not JSON: %s", files.JSONWords(err))
-			}
-			continue
-		}
+	for _, name := range slices.Sorted(maps.Keys(tensors)) {
 		var fields struct {
-			DType   string  `json:"dtype"`
-			Shape   []int64 `json:"shape"`
-			Offsets []int64 `json:"data_offsets"`
+			DType   string   `json:"dtype"`
+			Shape   []int64  `json:"shape"`
+			Offsets [2]int64 `json:"data_offsets"`
 		}
-		if err := d.Decode(&fields); err != nil {
+		fields.Offsets[1] = -1 // none
+		if err := json.Unmarshal(tensors[name], &fields); err != nil {
 			return nil, fmt.Errorf("tensor %q: the header is not as safetensors writes it: %s",
 				name, files.JSONWords(err))
-		}
-		if len(fields.Offsets) != 2 {
-			return nil, fmt.Errorf("tensor %q: want two data_offsets, got %v", name, fields.Offsets)
 		}
 		e := entry{name, fields.DType, fields.Shape, fields.Offsets[0], fields.Offsets[1]}
 		if err := e.check(dataBytes); err != nil {
 			return nil, err
 		}
 		entries = append(entries, e)
-	}
-	if _, err := d.Token(); err != nil {
-		return nil, fmt.Errorf("the header is not JSON: %s", files.JSONWords(err))
-	}
-	if rest := bytes.TrimRight(header[d.InputOffset():], " \x00"); len(rest) > 0 {
-		return nil, fmt.Errorf("the header goes on after its JSON object: %.20q", rest)
 	}
 	return entries, overlap(entries)
 }
@@ -142,9 +119,8 @@ func (e *entry) check(dataBytes int64) error {
 
 // overlap sorts by data and refuses two tensors that share bytes.
 func overlap(entries []entry) error {
-	slices.SortFunc(entries, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(a.begin, b.begin),
-			cmp.Compare(a.end, b.end))
+	slices.SortStableFunc(entries, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end))
 	})
 	for i := 1; i < len(entries); i++ {
 		if a, b := &entries[i-1], &entries[i]; b.begin < a.end {
