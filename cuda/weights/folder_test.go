@@ -1,6 +1,7 @@
 package weights
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -153,23 +154,19 @@ func TestFolderErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Open(dir)
-	wantError(t, "missing shard", err, indexFile, "model-00002-of-00003.safetensors", "missing",
-		"7 tensors", "download it")
+	wantError(t, "missing shard", err, dir, "missing", "all shards")
 	copyFile(t, filepath.Join(dir, "model-00001-of-00003.safetensors"), shard)
 	_, err = Open(dir)
-	wantError(t, "another shard's content", err, indexFile, "model-00002-of-00003.safetensors",
-		"does not have it")
-
-	for text, want := range map[string]string{`{"weight_map": {"a": "../b"}}`: `"../b"`, `{"weight_map": {"a": "b/c"}}`: `"b/c"`, `{"weight_map": {}}`: "weight_map", "{\n1}": indexFile + ":2", `{"weight_map": {"a": 3}}`: "number"} {
-		write(t, filepath.Join(dir, indexFile), []byte(text))
-		_, err = Open(dir)
-		wantError(t, text, err, dir, want)
-	}
-	if err := os.Remove(filepath.Join(dir, indexFile)); err != nil {
-		t.Fatal(err)
+	wantError(t, "another shard's content", err, "model-00001-of-00003.safetensors",
+		"model-00002-of-00003.safetensors", "one download")
+	for _, i := range []int{1, 2, 3} {
+		if err := os.Remove(filepath.Join(dir, fmt.Sprintf("model-%05d-of-00003.safetensors",
+			i))); err != nil {
+			t.Fatal(err)
+		}
 	}
 	_, err = Open(dir)
-	wantError(t, "no weights", err, dir, oneFile, indexFile)
+	wantError(t, "no weights", err, dir, oneFile, shardFiles)
 	_, err = Open(t.TempDir())
 	wantError(t, "no config", err, "config.json")
 }

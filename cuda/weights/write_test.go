@@ -128,26 +128,18 @@ func folderOf(t *testing.T, config string, tensors map[string]saved) string {
 	return dir
 }
 
-// shardedFolder spreads it over three files with an index.
+// shardedFolder spreads it over three files.
 func shardedFolder(t *testing.T, config string, tensors map[string]saved) string {
 	t.Helper()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "config.json"), []byte(config))
-	shards, index := [3]map[string]saved{{}, {}, {}}, map[string]string{}
-	file := func(i int) string { return fmt.Sprintf("model-%05d-of-00003.safetensors", i+1) }
+	shards := [3]map[string]saved{{}, {}, {}}
 	for i, name := range slices.Sorted(maps.Keys(tensors)) {
 		shards[i%3][name] = tensors[name]
-		index[name] = file(i % 3)
 	}
 	for i, shard := range shards {
-		writeTensors(t, filepath.Join(dir, file(i)), shard)
+		writeTensors(t, filepath.Join(dir, fmt.Sprintf("model-%05d-of-00003.safetensors", i+1)), shard)
 	}
-	text, err := json.Marshal(map[string]any{"metadata": map[string]int{"total_size": 1},
-		"weight_map": index})
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(dir, indexFile), text)
 	return dir
 }
 
