@@ -5,8 +5,8 @@
 // It is stricter than a GPU. Every access is checked: one outside an allocation, in freed memory,
 // in device memory from the host or off its alignment is a *Fault that names the operation, the
 // argument and the address. New memory is fp16 NaN. What the data can break (a slot, a count, a
-// workspace that was not zeroed) is a Fault too. Shapes that no access shows to be wrong are refused
-// with the *cuda.Error of the C library.
+// workspace that was not zeroed) is a Fault too. Shapes that no access shows to be wrong are
+// refused with the *cuda.Error of the C library.
 //
 // Operations run at once, in call order, which is one legal schedule of CUDA. With Config.Late they
 // wait until a call that blocks needs them, and see memory as it is then: a result read, or an

@@ -55,10 +55,10 @@ func (d *paged) beginDecodes(s *sim.Step) {
 	}
 }
 
-// attend implements attention: it writes K and V of the layer's tokens to their blocks, if ready has not, digests and saves
-// full blocks, and runs the attention of all rows. In a layer with decodes only, attention comes
-// before digests and saves. Q and K of prefills are rotated here, where the slots of their blocks
-// are known, because the same kernel writes K and V.
+// attend implements attention: it writes K and V of the layer's tokens to their blocks, if project
+// has not, digests and saves full blocks, and runs the attention of all rows. In a layer with
+// decodes only, attention comes before digests and saves. Q and K of prefills are rotated here,
+// where the slots of their blocks are known, because the same kernel writes K and V.
 func (d *paged) attend(layer int, w *sim.Work) {
 	d.planLayer(layer, w)
 	if d.queue.Err() != nil {

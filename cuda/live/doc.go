@@ -3,14 +3,15 @@
 //
 // The server decides (which requests, blocks and slots, what to load); this package executes and
 // measures. A Device has what all models share, and an attention (device.go): paged (paged.go) or
-// latent (latent.go). Follow one step. Begin (device.go) gives the batch's rows pages of host memory
-// or HBM (request.go) and writes what the step needs into staging memory. For each layer, Score
-// (selection.go) gathers the rows (rows.go), computes Q, K and V (layer.go), scores the blocks and
-// selects, which counts with Config.Selects; Move (loads.go) notes the misses; Compute (layer.go,
-// attention.go, prefill.go) uploads the server's lists and the rest of the layer's arrays at once,
-// loads the misses, writes K and V to their blocks, attends, saves the blocks that became full
-// (closed.go, save.go; before attention where prompts or rounds attend), and runs the MLP. Finish
-// (device.go, head.go) picks the tokens and waits; clock.go splits the time into phases.
+// latent (latent.go). Follow one step. Begin (device.go) gives the batch's rows pages of host
+// memory or HBM (request.go) and writes what the step needs into staging memory. For each layer,
+// Score (selection.go) gathers the rows (rows.go), computes Q, K and V (layer.go), scores the
+// blocks and selects, which counts with Config.Selects; Move (loads.go) notes the misses; Compute
+// (layer.go, attention.go, prefill.go) uploads the server's lists and the rest of the layer's
+// arrays at once, loads the misses, writes K and V to their blocks, attends, saves the blocks that
+// became full (closed.go, save.go; before attention where prompts or rounds attend), and runs the
+// MLP. Finish (device.go, head.go) picks the tokens and waits; clock.go splits the time into
+// phases.
 //
 // With latent attention, Compute selects tokens by the model's own indexer, and with hot buffers
 // loads what they miss: Score and Move do nothing.

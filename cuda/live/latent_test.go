@@ -91,15 +91,16 @@ func (w *latentLoad) Next() (sim.Arrival, bool, error) {
 		return sim.Arrival{}, false, nil
 	}
 	w.next++
-	return sim.Arrival{At: des.Time(w.next) * 300 * des.Microsecond, Prompt: latentLengths[w.next-1][0],
-		Output: latentLengths[w.next-1][1]}, true, nil
+	return sim.Arrival{At: des.Time(w.next) * 300 * des.Microsecond,
+		Prompt: latentLengths[w.next-1][0], Output: latentLengths[w.next-1][1]}, true, nil
 }
 
 // serve runs the latentCase's latentLoad on a machine.
 func (c latentCase) serve(t *testing.T, m cuda.Machine) *latentRun {
 	t.Helper()
 	r := &latentRun{tokens: map[int][]int32{}, logits: map[int]map[int][]cuda.Half{},
-		chosen: map[latentPlace][]int32{}, decoded: map[int][]latentPlace{}, misses: map[latentPlace]int{}}
+		chosen: map[latentPlace][]int32{}, decoded: map[int][]latentPlace{},
+		misses: map[latentPlace]int{}}
 	shape, spec := tinyLatent(c.topK), c.spec()
 	geo := kv.Geometry{Layers: shape.Layers, KVHeads: 1, BlockTokens: latentBlock,
 		BlockBytes: int64(2 * latentBlock * shape.Latent.Width()),
@@ -109,8 +110,8 @@ func (c latentCase) serve(t *testing.T, m cuda.Machine) *latentRun {
 		t.Fatal(err)
 	}
 	kvBytes := c.kvBlocks * int64(shape.Layers) * (geo.BlockBytes + geo.MetaBytes)
-	device, err := live.New(m, live.Config{Spec: &spec, Geometry: geo, Weights: source, Seed: latentSeed,
-		KVBytes: kvBytes, Longest: shape.MaxContext,
+	device, err := live.New(m, live.Config{Spec: &spec, Geometry: geo, Weights: source,
+		Seed: latentSeed, KVBytes: kvBytes, Longest: shape.MaxContext,
 		Finished: func(id int, tokens []int32) { r.tokens[id] = slices.Clone(tokens) },
 		Logits: func(id, position int, logits []cuda.Half) {
 			if r.logits[id] == nil {

@@ -15,7 +15,7 @@ type Config struct {
 }
 
 // Latent is the shape of latent attention (MLA) with an indexer (DSA), as DeepSeek-V3.2 has them,
-// with HeadsKV = 1 and HeadDim = Nope + Rope. TopK is the number of tokens that the indexer selects.
+// with HeadsKV = 1 and HeadDim = Nope + Rope. The indexer selects TopK tokens.
 type Latent struct {
 	Rank, QRank, Rope, Nope, Value int
 	TopK, IndexHeads, IndexDim     int

@@ -180,6 +180,6 @@ func hint(c Config, t Tensor, tensors map[string]stored) string {
 				"use the original checkpoint", name)
 		}
 	}
-	return fmt.Sprintf("; are all shards downloaded? The checkpoint must have all of the %d layers in "+
-		"config.json, under the names of LlamaForCausalLM", c.Layers)
+	return fmt.Sprintf("; are all shards downloaded? The checkpoint must have all of the %d layers "+
+		"in config.json, under the names of LlamaForCausalLM", c.Layers)
 }
