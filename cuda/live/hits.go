@@ -2,9 +2,9 @@ package live
 
 import (
 	"slices"
+	"unsafe"
 
 	"github.com/sparseserve/sparseserve/cuda"
-	"github.com/sparseserve/sparseserve/cuda/live/mem"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -168,17 +168,11 @@ func (d *paged) prefixLoad(layer int, of []*request, ctas int32) cuda.Operation 
 }
 
 // loadAddresses returns memory for the sources and destinations of n blocks that the engine can
-// read.
-func (d *paged) loadAddresses(n int) ([]int64, cuda.Ptr) {
-	if d.cfg.Spec.Offload.Load == "flash" {
-		return d.stage.Longs(2 * n)
+// read: copies by the engine read the addresses on the host.
+func (d *paged) loadAddresses(n int) (words []int64, at cuda.Ptr) {
+	words, at = d.stage.Longs(2 * n)
+	if d.cfg.Spec.Offload.Load != "flash" {
+		at = cuda.Ptr(uintptr(unsafe.Pointer(unsafe.SliceData(words))))
 	}
-	return d.stage.Note(2 * n) // copies by the engine read the addresses on the host
-}
-
-// reach pins the memory of the server's pages.
-func (d *paged) reach(pages []int32) {
-	if pool, ok := d.pages.(*mem.HostPool); ok {
-		d.queue.Fail(pool.Reach(pages))
-	}
+	return words, at
 }

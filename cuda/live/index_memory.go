@@ -70,13 +70,8 @@ type indexMemory struct {
 	lists, counts      mem.Buffer // blocks, then columns; counts of each tile
 }
 
-// sizer is the part of a machine that sizes workspaces.
-type sizer interface {
-	Workspace(cuda.Operation) (int64, error)
-}
-
 // needs lists the memory of a prefill. With a prefix it includes gathered keys and values.
-func (p *patterns) needs(m sizer, md *weights.Config, s indexShape, prefix bool) ([]need, error) {
+func (p *patterns) needs(m cuda.Machine, md *weights.Config, s indexShape, prefix bool) ([]need, error) {
 	n := indexNeeds{patterns: p, indexShape: s, md: md, dim: int64(md.HeadDim),
 		heads: int64(md.HeadsQ), kvHeads: int64(md.HeadsKV)}
 	if prefix {
@@ -112,7 +107,7 @@ func (n *indexNeeds) add(b *mem.Buffer, bytes int64, what string) {
 	n.all = append(n.all, need{b, bytes, what})
 }
 
-func (n *indexNeeds) verticalSlash(m sizer) error {
+func (n *indexNeeds) verticalSlash(m cuda.Machine) error {
 	b, tokens := &n.memory, int64(n.tokens)
 	n.listed = append(n.listed, headRun{Head: pattern.Head{Kind: pattern.VerticalSlash,
 		A: n.verticals, B: n.slashes}})

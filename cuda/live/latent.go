@@ -79,10 +79,6 @@ func (c *Config) supportsLatent(m cuda.Machine, md *weights.Config) error {
 			return fmt.Errorf("live: %s = %d: the kernels want %s", s.key, s.got, s.want)
 		}
 	}
-	if n := c.Spec.Offload.HotBuffer; n > 0 && (n <= l.TopK || n > cuda.SlotsMax) {
-		return fmt.Errorf("live: offload.hot_buffer = %d: the kernel wants more slots than index_top_k "+
-			"= %d, which it selects, and %d at most", n, l.TopK, cuda.SlotsMax)
-	}
 	info, err := m.Device()
 	if err != nil {
 		return err

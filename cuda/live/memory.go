@@ -213,7 +213,7 @@ func (c *Config) hostUses(l *Load) []use {
 	if len(l.Requests) > 0 {
 		longest = geo.Blocks(l.Requests[0])
 	}
-	uses := []use{{"launch arguments", mem.StagingChunk + mem.StagingNotes + c.listBytes(longest),
+	uses := []use{{"launch arguments", mem.StagingChunk + c.listBytes(longest),
 		"system.max_requests"}}
 	if s.Offload.On {
 		kept := s.MaxRequests

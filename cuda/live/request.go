@@ -151,7 +151,9 @@ func (d *paged) addPages(r *request, row *sim.Row) {
 		r.lent = true
 		had := min(len(r.pages), need)
 		r.pages = append(r.pages[:0], row.Pages[:need]...)
-		d.reach(r.pages[had:]) // pages of DRAM stay the same
+		if d.offload { // pages of DRAM stay the same
+			d.queue.Fail(d.dram.Reach(r.pages[had:]))
+		}
 		return
 	}
 	for len(r.pages) < need {

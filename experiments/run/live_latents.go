@@ -50,13 +50,10 @@ func (l *Live) checkLatent(s *sim.Spec, topK int) error {
 	case s.Hot() && s.Offload.HotRelease == sim.ReleaseShort:
 		return refuse("offload.hot_release", s.Offload.HotRelease,
 			"is simulated; a live run has \"prefilled\"")
-	case s.Hot() && s.Offload.HotBuffer <= topK:
+	case s.Hot() && (s.Offload.HotBuffer <= topK || s.Offload.HotBuffer > cuda.SlotsMax):
 		return refuse("offload.hot_buffer", s.Offload.HotBuffer,
 			fmt.Sprintf("the swap-in kernel wants more slots than index_top_k = %d and at most %d", topK,
 				cuda.SlotsMax))
-	case s.Hot() && s.Offload.HotBuffer > cuda.SlotsMax:
-		return refuse("offload.hot_buffer", s.Offload.HotBuffer,
-			fmt.Sprintf("the swap-in kernel has at most %d slots", cuda.SlotsMax))
 	case s.SparsePrefill():
 		return refuse("prefill.attention", s.Prefill.Attention, "the indexer selects in prefill too; "+
 			"leave it out")

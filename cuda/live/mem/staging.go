@@ -19,8 +19,7 @@ type Staging struct {
 	Uploads, UploadBytes int64 // copies to the GPU
 
 	chunks []chunk
-	at     int     // chunk in use
-	notes  []chunk // of host memory, for operations that read host arrays
+	at     int // chunk in use
 }
 
 type chunk struct {
@@ -30,19 +29,15 @@ type chunk struct {
 	used, sent int64
 }
 
-// Sizes of a chunk, and of host-only memory.
 const (
-	StagingChunk = 32 << 20
-	StagingNotes = 4 << 20
+	StagingChunk = 32 << 20 // bytes
 	stagingAlign = 256
 )
 
 // Reset starts a new step; the GPU is idle.
 func (s *Staging) Reset() {
-	for _, all := range [][]chunk{s.chunks, s.notes} {
-		for i := range all {
-			all[i].used, all[i].sent = 0, 0
-		}
+	for i := range s.chunks {
+		s.chunks[i].used, s.chunks[i].sent = 0, 0
 	}
 	s.at = 0
 }
@@ -85,24 +80,6 @@ func stage[T any](s *Staging, n int) ([]T, cuda.Ptr) {
 			return array[T](&s.chunks[s.at], at, n), s.chunks[s.at].device + cuda.Ptr(at)
 		}
 	}
-}
-
-// Note returns n 64-bit words of pinned host memory, and their host address, for operations that
-// read it there.
-func (s *Staging) Note(n int) ([]int64, cuda.Ptr) {
-	bytes := int64(n) * 8
-	if last := len(s.notes) - 1; last >= 0 {
-		if at, ok := s.notes[last].alloc(bytes); ok {
-			return array[int64](&s.notes[last], at, n), s.notes[last].host.Ptr() + cuda.Ptr(at)
-		}
-	}
-	host, err := s.Machine.HostAlloc(max(StagingNotes, bytes), cuda.DriverPages)
-	if err != nil {
-		s.Fail(err)
-		return make([]int64, n), 0
-	}
-	s.notes = append(s.notes, chunk{host: host, bytes: host.Bytes(), used: bytes})
-	return cuda.Slice[int64](host)[:n:n], host.Ptr()
 }
 
 func (s *Staging) allocate(bytes int64) (c chunk, err error) {
