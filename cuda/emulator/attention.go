@@ -175,45 +175,51 @@ func checkPrefill(m *access, p *cuda.PrefillArgs) {
 }
 
 func prefill(m *access, p *cuda.PrefillArgs) {
-	checkPrefill(m, p)
-	dim := int(p.HeadDim)
-	for kvHead := range int(p.HeadsKV) {
-		keys, values := prefillKV(m, p, kvHead)
-		group := int(p.HeadsQ / p.HeadsKV)
-		for head := kvHead * group; head < (kvHead+1)*group; head++ {
-			for i := range int(p.QTokens) {
-				row := func(arg string, base cuda.Ptr, tokenStride, headStride int64) []cuda.Half {
-					return m.halves(arg, base, i*int(tokenStride)+head*int(headStride), dim)
-				}
-				state, out := reference.NewSoftmax(dim), make([]float64, dim)
-				seen := (int(p.Prefix) + i + 1) * dim
-				query := floats(row("Q", p.Q, p.QTokenStride, p.QHeadStride))
-				state.Attend(query, keys[:seen], values[:seen], float64(p.Scale))
-				state.Result(out)
-				store(row("Out", p.Out, p.OutTokenStride, p.OutHeadStride), out)
-			}
+	r := prefillOf(m, p, true)
+	out := r.Run()
+	for i := range int(p.QTokens) {
+		for head := range int(p.HeadsQ) {
+			store(m.halves("Out", p.Out, i*int(p.OutTokenStride)+head*int(p.OutHeadStride), r.Dim),
+				out[(i*r.HeadsQ+head)*r.Dim:][:r.Dim])
 		}
 	}
 }
 
-// prefillKV returns all keys and values of a KV head, [prefix + tokens][dim], from tensors or from
-// blocks.
-func prefillKV(m *access, p *cuda.PrefillArgs, head int) (keys, values []float64) {
-	total, dim := int(p.Prefix+p.QTokens), int(p.HeadDim)
-	if p.Table != 0 {
-		kv := blocks{access: m, pool: p.Pool, table: p.Table, stride: int(p.TableStride),
-			tokens: int(p.BlockTokens), dim: dim}
-		for block := range (total + kv.tokens - 1) / kv.tokens {
-			k, v := kv.read(head, block, 0, total)
-			keys, values = append(keys, k...), append(values, v...)
+// prefillOf returns a prefill's operands, from tensors or from blocks; values: V too.
+func prefillOf(m *access, p *cuda.PrefillArgs, values bool) reference.Prefill {
+	checkPrefill(m, p)
+	r := reference.Prefill{Shape: reference.Shape{Batch: 1, HeadsQ: int(p.HeadsQ),
+		HeadsKV: int(p.HeadsKV), Dim: int(p.HeadDim)}, QTokens: int(p.QTokens),
+		Prefix: int(p.Prefix), Scale: float64(p.Scale)}
+	rows := func(arg string, base cuda.Ptr, tokens, heads int, token, head int64) (all []float64) {
+		for t := range tokens {
+			for h := range heads {
+				all = append(all, m.tensor(arg, base, t*int(token)+h*int(head), r.Dim)...)
+			}
 		}
-		return keys, values
+		return all
 	}
-	for t := range total {
-		keys = append(keys, m.tensor("K", p.K, t*int(p.KTokenStride)+head*int(p.KHeadStride),
-			dim)...)
-		values = append(values, m.tensor("V", p.V, t*int(p.VTokenStride)+head*int(p.VHeadStride),
-			dim)...)
+	total := r.Prefix + r.QTokens
+	r.Q = rows("Q", p.Q, r.QTokens, r.HeadsQ, p.QTokenStride, p.QHeadStride)
+	if p.Table == 0 {
+		r.K = rows("K", p.K, total, r.HeadsKV, p.KTokenStride, p.KHeadStride)
+		if values {
+			r.V = rows("V", p.V, total, r.HeadsKV, p.VTokenStride, p.VHeadStride)
+		}
+		return r
 	}
-	return keys, values
+	kv := blocks{access: m, pool: p.Pool, table: p.Table, stride: int(p.TableStride),
+		tokens: int(p.BlockTokens), dim: r.Dim}
+	r.K, r.V = make([]float64, total*r.HeadsKV*r.Dim), make([]float64, total*r.HeadsKV*r.Dim)
+	for head := range r.HeadsKV {
+		for first := 0; first < total; first += kv.tokens {
+			keys, values := kv.read(head, first/kv.tokens, 0, total)
+			for t := range len(keys) / r.Dim {
+				at := ((first+t)*r.HeadsKV + head) * r.Dim
+				copy(r.K[at:], keys[t*r.Dim:][:r.Dim])
+				copy(r.V[at:], values[t*r.Dim:][:r.Dim])
+			}
+		}
+	}
+	return r
 }

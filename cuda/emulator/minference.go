@@ -19,26 +19,21 @@ func miTiles(queries int32) int { return (int(queries) + miTile - 1) / miTile }
 
 // miAttend attends to the keys of each query, in the order of the lists.
 func miAttend(m *access, a *cuda.MIAttendArgs) {
-	checkPrefill(m, &a.Prefill)
 	m.need(a.Prefill.HeadDim == 128 && a.Prefill.Table == 0, "128 values a head and tensors")
 	m.need((a.Blocks == 0) == (a.Counts == 0) && (a.Blocks == 0) == (a.Columns == 0),
 		"blocks, columns and counts, or none")
 	m.need(a.Sink >= 0 && a.Window >= 0, "sink and window >= 0")
-	p := &a.Prefill
-	dim, group := int(p.HeadDim), int(p.HeadsQ/p.HeadsKV)
-	for head := range int(p.HeadsQ) {
-		keys, values := prefillKV(m, p, head/group)
-		for i := range int(p.QTokens) {
-			at := func(arg string, base cuda.Ptr, token, head64 int64) []cuda.Half {
-				return m.halves(arg, base, i*int(token)+head*int(head64), dim)
-			}
-			state, out := reference.NewSoftmax(dim), make([]float64, dim)
-			query := floats(at("Q", p.Q, p.QTokenStride, p.QHeadStride))
+	p, r := &a.Prefill, prefillOf(m, &a.Prefill, true)
+	for head := range r.HeadsQ {
+		for i := range r.QTokens {
+			state, out := reference.NewSoftmax(r.Dim), make([]float64, r.Dim)
+			query := r.Q[(i*r.HeadsQ+head)*r.Dim:][:r.Dim]
 			miSeen(m, a, head, i, func(key int) {
-				state.Attend(query, keys[key*dim:][:dim], values[key*dim:][:dim], float64(p.Scale))
+				at := (key*r.HeadsKV + head/r.Group()) * r.Dim
+				state.Attend(query, r.K[at:at+r.Dim], r.V[at:at+r.Dim], r.Scale)
 			})
 			state.Result(out)
-			store(at("Out", p.Out, p.OutTokenStride, p.OutHeadStride), out)
+			store(m.halves("Out", p.Out, i*int(p.OutTokenStride)+head*int(p.OutHeadStride), r.Dim), out)
 		}
 	}
 }

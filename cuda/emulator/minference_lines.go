@@ -8,13 +8,9 @@ import (
 )
 
 func checkMIEstimate(m *access, a *cuda.MIEstimateArgs) {
-	p := &a.Prefill
-	m.heads(p.HeadsQ, p.HeadsKV, p.HeadDim)
-	m.need(p.QTokens > 0 && p.Prefix >= 0, "tokens")
-	m.need(p.HeadDim == 128 && p.Table == 0, "128 values a head and tensors")
-	for _, stride := range []int64{p.QTokenStride, p.QHeadStride, p.KTokenStride, p.KHeadStride} {
-		m.need(stride%8 == 0, "strides that are multiples of 8")
-	}
+	checkPrefill(m, &a.Prefill)
+	m.need(a.Prefill.QTokens > 0, "tokens")
+	m.need(a.Prefill.HeadDim == 128 && a.Prefill.Table == 0, "128 values a head and tensors")
 }
 
 // miEstimateBytes is the GPU's workspace: sums for each row of each run of tiles, and over all
@@ -26,27 +22,14 @@ func miEstimateBytes(a *cuda.MIEstimateArgs) int64 {
 
 func miEstimate(m *access, a *cuda.MIEstimateArgs) {
 	checkMIEstimate(m, a)
-	p := &a.Prefill
-	m.need(a.Stride >= int64(p.Prefix)+int64(p.QTokens), "a value for every key")
-	total, dim := int(p.Prefix+p.QTokens), int(p.HeadDim)
-	for head := range int(p.HeadsQ) {
-		one := reference.Prefill{Shape: reference.Shape{Batch: 1, HeadsQ: 1, HeadsKV: 1, Dim: dim},
-			QTokens: int(p.QTokens), Prefix: int(p.Prefix), Scale: float64(p.Scale)}
-		for i := range int(p.QTokens) {
-			one.Q = append(one.Q, m.tensor("Q", p.Q, i*int(p.QTokenStride)+head*int(p.QHeadStride),
-				dim)...)
-		}
-		for t := range total {
-			kv := head / int(p.HeadsQ/p.HeadsKV)
-			one.K = append(one.K, m.tensor("K", p.K, t*int(p.KTokenStride)+kv*int(p.KHeadStride),
-				dim)...)
-		}
-		vertical, slash := one.LineWeights(0)
-		for i, to := range []cuda.Ptr{a.Vertical, a.Slash} {
-			out := view[float32](m, []string{"Vertical", "Slash"}[i], to, head*int(a.Stride), total)
-			for j, w := range [][]float64{vertical, slash}[i] {
-				out[j] = float32(w)
-			}
+	r := prefillOf(m, &a.Prefill, false)
+	total := r.Prefix + r.QTokens
+	m.need(a.Stride >= int64(total), "a value for every key")
+	for head := range r.HeadsQ {
+		vertical, slash := r.LineWeights(head)
+		for i := range total {
+			*at[float32](m, "Vertical", a.Vertical, head*int(a.Stride)+i) = float32(vertical[i])
+			*at[float32](m, "Slash", a.Slash, head*int(a.Stride)+i) = float32(slash[i])
 		}
 	}
 }
