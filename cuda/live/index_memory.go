@@ -71,7 +71,8 @@ type indexMemory struct {
 }
 
 // needs lists the memory of a prefill. With a prefix it includes gathered keys and values.
-func (p *patterns) needs(m cuda.Machine, md *weights.Config, s indexShape, prefix bool) ([]need, error) {
+func (p *patterns) needs(m cuda.Machine, md *weights.Config, s indexShape, prefix bool) ([]need,
+	error) {
 	n := indexNeeds{patterns: p, indexShape: s, md: md, dim: int64(md.HeadDim),
 		heads: int64(md.HeadsQ), kvHeads: int64(md.HeadsKV)}
 	if prefix {
