@@ -158,12 +158,13 @@ func (a aggregates) record(m *Record) error {
 	if err := rows.Decode(a.text, &v); err != nil {
 		return err
 	}
-	if !strings.HasPrefix(v.Dataset, "random") {
+	if !strings.HasPrefix(v.Dataset, "random") || v.Prompt > rows.MaxTokens ||
+		v.Output > rows.MaxTokens {
 		v.Prompt, v.Output = 0, 0
 	}
 	l := v.load
 	if !a.sums {
-		l = load{Rate: limit(a.of(a.rate)), Clients: limit(math.Round(a.of(a.clients)))}
+		l = load{Rate: limit(max(0, a.of(a.rate))), Clients: limit(max(0, math.Round(a.of(a.clients))))}
 		if l.Rate == 0 && l.Clients == 0 { // by Little's law
 			l.Clients = limit(max(1, math.Round(e2e*m.Figures["throughput_tok_s"]/outputs)))
 		}

@@ -136,3 +136,22 @@ func TestRuns(t *testing.T) {
 		t.Errorf("a run that is cut short: %v", err)
 	}
 }
+
+// Loads that no benchmark has neither panic nor make requests that cannot be.
+func TestLoadsThatCannotBe(t *testing.T) {
+	for _, text := range []string{
+		strings.Replace(asTRTTotals, "3.9", "-1", 1),
+		strings.Replace(asVLLMTotals, `"max_concurrency": 4`, `"max_concurrency": 0.5`, 1),
+		strings.Replace(asSGLangTotals, `"random_output_len": 80`, `"random_output_len": 1e20`, 1),
+	} {
+		m, err := readText(text)
+		if err != nil || len(m.Requests) != 20 {
+			t.Fatalf("%+v, %v", m, err)
+		}
+		for _, r := range m.Requests {
+			if r.At < 0 || r.Output < 1 || r.Output > 1000 {
+				t.Errorf("%q: %+v", text, r)
+			}
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
 // load is the arrival process of a benchmark's client, for results without times.
@@ -49,14 +50,16 @@ func (l load) times(took []float64) []float64 {
 			}
 		}
 	}
-	if l.Clients == 0 {
-		return at
+	if l.Clients > 0 {
+		free := make([]float64, max(1, int(min(l.Clients, limit(len(at)))))) // ends of their requests
+		for i := range at {
+			next := slices.Index(free, slices.Min(free))
+			at[i] = max(at[i], free[next])
+			free[next] = at[i] + took[i]
+		}
 	}
-	free := make([]float64, int(min(l.Clients, limit(len(at))))) // when each client's request ends
 	for i := range at {
-		next := slices.Index(free, slices.Min(free))
-		at[i] = max(at[i], free[next])
-		free[next] = at[i] + took[i]
+		at[i] = min(at[i], rows.Latest.Seconds())
 	}
 	return at
 }
