@@ -48,7 +48,7 @@ type Stack struct {
 // Limits of a Stack: 60 bytes per run, 16 per hit, and for Optimum 60 per use. A conversation of n
 // turns has n^2 uses.
 const (
-	mostRuns = 1 << 18
+	mostRuns = 1 << 19
 	mostHits = 1 << 20
 	mostUses = 1 << 20
 )
@@ -282,9 +282,10 @@ func (s *Stack) compact() {
 	}
 }
 
-// thin drops half of the sampled pieces.
+// thin drops half of the sampled pieces, and the requests for Optimum, which needs all pieces.
 func (s *Stack) thin() {
 	s.rate++
+	s.requests, s.uses = nil, mostUses+1
 	for i, n := range s.order {
 		if n == gone || s.keeps(s.runs[n].piece) {
 			continue

@@ -254,3 +254,15 @@ func TestLongSession(t *testing.T) {
 		t.Errorf("%d requests are kept, of %d uses", len(s.requests), s.uses)
 	}
 }
+
+// A sample has no optimum, which needs all pieces.
+func TestSampleHasNoOptimum(t *testing.T) {
+	s := NewStack(8)
+	s.Remember, s.most = true, 100
+	for i := range uint64(200) {
+		s.Serve(&Content{Prompt: []Piece{{i, 16}}, Answer: 1000 + i}, 16, 16)
+	}
+	if s.Sampled() == 1 || s.Remembers() || s.Optimum(10) != nil {
+		t.Errorf("1 in %g is sampled, and remembered: %v", 1/s.Sampled(), s.Remembers())
+	}
+}
