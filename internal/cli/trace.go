@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/figures"
@@ -50,8 +49,6 @@ func (d *describeCmd) kv(model string, block int) (traces.KV, error) {
 
 // describe reads a trace, or draws the workload of a configuration.
 func (d *describeCmd) describe(ctx context.Context) (traces.Description, error) {
-	// Requests are garbage once they are counted, and the counts are a small part of the memory.
-	defer debug.SetGCPercent(debug.SetGCPercent(25))
 	if filepath.Ext(d.File) != ".toml" {
 		kv, err := d.kv("llama3.1-8b", 16)
 		if err != nil {
