@@ -1,9 +1,13 @@
 package hw
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"github.com/sparseserve/sparseserve/internal/tomlfile"
 )
 
 // Load combines a card with changes, its kernels for an engine, and that engine. gpu and engine are
@@ -20,25 +24,13 @@ func Load(gpu, engine string, changes Changes) (*Profile, error) {
 	if key, err := c.CheckChanges(changes); err != nil {
 		return nil, fmt.Errorf("card.%s: %w", key, err)
 	}
-	file, ok := c.Kernels.of(e.Kernels)
-	if !ok {
+	k, measured, err := c.kernelsOf(e.Kernels, gpu)
+	if errors.Is(err, errNoKernels) {
 		return nil, fmt.Errorf("gpu %s has no kernels of %q, which engine %s runs; known: %s; choose "+
 			"another engine (list engines), or in a card file set kernels.%s to one of %s", c.Name,
 			e.Kernels, e.Name, c.Kernels.known(), e.Kernels, strings.Join(KernelNames(), ", "))
-	}
-	dir := ""
-	if LooksLikePath(gpu) {
-		dir = filepath.Dir(gpu)
-	}
-	k, err := loadKernels(file, dir)
-	if err != nil {
+	} else if err != nil {
 		return nil, err
-	}
-	measured := c
-	if k.MeasuredOn != c.Name {
-		if measured, err = LoadCard(inFolder(k.MeasuredOn, dir)); err != nil {
-			return nil, fmt.Errorf("kernels %s: measured_on: %w", k.Name, err)
-		}
 	}
 	c = c.with(changes)
 	p := &Profile{
@@ -52,17 +44,37 @@ func Load(gpu, engine string, changes Changes) (*Profile, error) {
 	return p, nil
 }
 
-// of returns the file of a library's kernels.
-func (k *KernelFiles) of(library string) (file string, ok bool) {
-	switch library {
-	case "sparseserve":
-		file = k.Own
-	case "fa2":
-		file = k.FA2
-	case "fa3":
-		file = k.FA3
+// errNoKernels is the reason why an engine cannot run on a card.
+var errNoKernels = errors.New("does not run here")
+
+// kernelsOf returns the kernels of a library on the card that gpu names, and the card on which they
+// were measured.
+func (c *Card) kernelsOf(library, gpu string) (k *Kernels, measured *Card, err error) {
+	file := ""
+	if slices.Contains(Libraries, library) {
+		file = tomlfile.Field(&c.Kernels, library).String()
 	}
-	return file, file != ""
+	if file == "" {
+		return nil, nil, errNoKernels
+	}
+	dir := ""
+	if LooksLikePath(gpu) {
+		dir = filepath.Dir(gpu)
+	}
+	if k, err = loadKernels(file, dir); err != nil || k.MeasuredOn == c.Name {
+		return k, c, err
+	}
+	if measured, err = LoadCard(inFolder(k.MeasuredOn, dir)); err != nil {
+		err = fmt.Errorf("kernels %s: measured_on: %w", k.Name, err)
+	}
+	return k, measured, err
+}
+
+// KernelsOf returns the measured kernels of a library on the card that gpu names, and reports
+// whether they were measured on another card.
+func (c *Card) KernelsOf(library, gpu string) (k *Kernels, derived bool, err error) {
+	k, measured, err := c.kernelsOf(library, gpu)
+	return k, err == nil && measured.Name != c.Name, err
 }
 
 func (k *KernelFiles) known() string {
