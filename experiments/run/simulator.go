@@ -227,7 +227,7 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*metrics.Run
 		s.server.Good = func(r *metrics.Request) bool { return config.Good(bounds, r) }
 		s.server.LongWait = longWait(bounds)
 	}
-	serve, err := s.runner()
+	runner, err := s.runner()
 	if err != nil {
 		return metrics.Summary{}, err
 	}
@@ -243,7 +243,7 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*metrics.Run
 		}()
 		recorder = trace
 	}
-	figures, runErr := serve(ctx, s.stream, recorder)
+	figures, runErr := runner.Run(ctx, s.stream, recorder)
 	if figures == nil {
 		return metrics.Summary{}, runErr
 	}
@@ -298,17 +298,14 @@ func longWait(bounds []config.Bound) (limit float64) {
 	return limit
 }
 
-// serving runs a workload to its end: Server.Run or Fleet.Run.
-type serving func(context.Context, sim.Workload, sim.Recorder) (*metrics.Run, error)
-
-// runner returns the server or fleet that serves the workload.
-func (s *prepared) runner() (serving, error) {
+// runner returns the run of the server or fleet that serves the workload.
+func (s *prepared) runner() (*sim.Shared, error) {
 	if s.point.Fleet.On() {
 		fleet, err := fleet.New(s.point.Fleet.Of(s.server, s.device))
 		if err != nil {
 			return nil, err
 		}
-		return fleet.Run, nil
+		return fleet.Shared, nil
 	}
 	if s.device != nil {
 		var err error
@@ -320,7 +317,7 @@ func (s *prepared) runner() (serving, error) {
 	if err != nil {
 		return nil, err
 	}
-	return server.Run, nil
+	return server.Shared, nil
 }
 
 // endedEarly marks the summary of a run that an interrupt or an error ended.
