@@ -129,7 +129,8 @@ func TestWindowBudget(t *testing.T) {
 		w := memory.Windows{Layers: int64(draw("windows", 1, 5)), Full: int64(draw("full", 0, 5)),
 			Blocks: int64(kept)}
 		total := int64(draw("total", 0, 2000))
-		b := memory.NewWindowBudget(total, block, 0, w)
+		b := memory.NewBudget(total, block, 0)
+		b.Windows = w
 		tokens := draw("tokens", 1, 3000)
 		var want int64
 		for range w.Layers {

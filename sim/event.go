@@ -23,11 +23,8 @@ const (
 	call
 )
 
-// Order of events at one time: calls, save completions, arrivals, step ends.
+// Order of events at one time: save completions, arrivals, step ends.
 var priority = [...]int8{saveDone: 0, landed: 0, arrive: 1, route: 1, stepDone: 2}
-
-// beforeAll is more than the order of any call.
-const beforeAll = 100
 
 func (s *Server) handle(ev event) error {
 	switch ev.kind {

@@ -30,14 +30,14 @@ func (s *Server) newMemory(blocks int64) (memory.Memory, error) {
 	if s.Model.WindowLayers > 0 && (spec.Offload.On || spec.Sparse()) {
 		return nil, fmt.Errorf("sim: a model with windows has no offloading or selection")
 	}
-	if s.Model.WindowLayers > 0 && !spec.CachesPrefixes() {
-		w := memory.Windows{Layers: int64(s.Model.WindowLayers),
-			Full:   int64(s.Model.Layers - s.Model.WindowLayers),
-			Blocks: int64(s.Geometry.Blocks(s.Model.BoundTokens) + 1)}
-		return memory.NewWindowBudget(blocks, s.Geometry.BlockTokens, spec.Watermark, w), nil
-	}
 	if !spec.CachesPrefixes() {
-		return memory.NewBudget(blocks, s.Geometry.BlockTokens, spec.Watermark), nil
+		budget := memory.NewBudget(blocks, s.Geometry.BlockTokens, spec.Watermark)
+		if s.Model.WindowLayers > 0 {
+			budget.Windows = memory.Windows{Layers: int64(s.Model.WindowLayers),
+				Full:   int64(s.Model.Layers - s.Model.WindowLayers),
+				Blocks: int64(s.Geometry.Blocks(s.Model.BoundTokens) + 1)}
+		}
+		return budget, nil
 	}
 	if why := spec.NoPrefixCache(); why != "" {
 		return nil, fmt.Errorf("sim: a prefix cache %s", why)

@@ -34,10 +34,10 @@ func NewShared() *Shared { return &Shared{Stopped: func() error { return nil }} 
 // Now returns the time.
 func (r *Shared) Now() des.Time { return r.events.Now() }
 
-// At calls do at a time, before arrivals and in ascending order.
+// At calls do at a time. Of what happens at that time, an order below 0 comes first.
 func (r *Shared) At(at des.Time, order int8, do func() error) {
 	r.calls = append(r.calls, do)
-	r.events.Schedule(at, order-beforeAll, event{kind: call, server: -1, n: int64(len(r.calls) - 1)})
+	r.events.Schedule(at, order, event{kind: call, server: -1, n: int64(len(r.calls) - 1)})
 }
 
 // Run serves the workload to its end and returns the run's metrics. If ctx ends first it returns

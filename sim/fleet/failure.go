@@ -18,11 +18,11 @@ type Drain struct {
 // first, then others go down, then others drain.
 func (f *Fleet) scheduleChanges() {
 	for _, o := range f.Outages {
-		f.At(o.At, 1, func() error { f.fail(&f.replicas[o.Replica]); return nil })
-		f.At(o.At+o.For, 0, func() error { return f.comeUp(&f.replicas[o.Replica], o.Replica) })
+		f.At(o.At, -2, func() error { f.fail(&f.replicas[o.Replica]); return nil })
+		f.At(o.At+o.For, -3, func() error { return f.comeUp(&f.replicas[o.Replica], o.Replica) })
 	}
 	for _, d := range f.Drains {
-		f.At(d.At, 2, func() error { f.replicas[d.Replica].draining = true; return nil })
+		f.At(d.At, -1, func() error { f.replicas[d.Replica].draining = true; return nil })
 	}
 }
 

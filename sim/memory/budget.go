@@ -14,7 +14,7 @@ type Budget struct {
 	total       int64
 	used        int64
 	watermark   int64
-	windows     Windows
+	Windows     Windows // of layers, if some have windows
 }
 
 // Windows describes layers that keep only the blocks of a request's newest tokens. A budget
@@ -31,17 +31,9 @@ func NewBudget(total int64, blockTokens int, watermark float64) *Budget {
 		watermark: int64(watermark * float64(total))}
 }
 
-// NewWindowBudget is NewBudget with blocks counted per layer, for models whose layers have
-// windows.
-func NewWindowBudget(total int64, blockTokens int, watermark float64, w Windows) *Budget {
-	b := NewBudget(total, blockTokens, watermark)
-	b.windows = w
-	return b
-}
-
 func (b *Budget) blocks(tokens int) int64 {
 	n := int64((tokens + b.blockTokens - 1) / b.blockTokens)
-	if w := &b.windows; w.Layers > 0 {
+	if w := &b.Windows; w.Layers > 0 {
 		return w.Full*n + w.Layers*min(n, w.Blocks)
 	}
 	return n
@@ -119,7 +111,7 @@ func (b *Budget) Total() int64 { return b.total }
 
 // Tokens returns the number of tokens of one request that fit in n blocks.
 func (b *Budget) Tokens(n int64) int64 {
-	switch w := &b.windows; {
+	switch w := &b.Windows; {
 	case w.Layers == 0:
 	case w.Full == 0 && n >= w.Layers*w.Blocks:
 		return math.MaxInt64

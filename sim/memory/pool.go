@@ -78,7 +78,7 @@ func (p *Pool) Total() int64 { return int64(len(p.refs)) }
 // Tokens returns the number of tokens of one request that n blocks hold.
 func (p *Pool) Tokens(n int64) int64 {
 	l := &p.Layers
-	w := &Budget{blockTokens: p.blockTokens, windows: Windows{Layers: int64(l.Windowed),
+	w := &Budget{blockTokens: p.blockTokens, Windows: Windows{Layers: int64(l.Windowed),
 		Full: int64(l.Full), Blocks: int64(p.blocks(l.Tokens) + 1)}}
 	return w.Tokens(n)
 }
