@@ -8,10 +8,12 @@ import (
 )
 
 // Offer sends a request to the server. It passes the front end before it reaches the scheduler.
-func (s *Server) Offer(t Ticket) {
+func (s *Server) Offer(t Ticket) { s.offer(s.Now(), t) }
+
+func (s *Server) offer(at des.Time, t Ticket) {
 	s.place.load.Requests++
 	s.place.load.add(expected(s.memory, s.Model.MaxContext, &t))
-	s.schedule(s.Now()+s.Engine.Request, arrive, s.coming.Hold(t))
+	s.schedule(at+s.Engine.Request, arrive, s.coming.Hold(t))
 }
 
 // ended schedules the request that follows an ended one, if any.

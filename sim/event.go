@@ -36,7 +36,11 @@ func (s *Server) handle(ev event) error {
 	case stepDone:
 		return s.commit(s.Now())
 	}
-	return s.arrival(s.coming.Take(ev.n))
+	t := s.coming.Take(ev.n)
+	if t.ID > 0 {
+		return s.arrival(t)
+	}
+	return s.arrived(t, s.arrival)
 }
 
 // proceed begins a step if the device is idle and a request can run.

@@ -34,7 +34,7 @@ func TestClosedLoopAllocatesNothing(t *testing.T) {
 		if !ok {
 			t.Fatal("no request is coming")
 		}
-		s.fetched.Take(ev.n)
+		s.coming.Take(ev.n)
 		if err := s.ended(Arrival{}, s.Now(), false); err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func TestClosedLoopAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100, next); n != 0 {
 		t.Errorf("%v allocations a request", n)
 	}
-	if n := len(s.fetched.All()); n != 4 {
+	if n := len(s.coming.All()); n != 4 {
 		t.Errorf("%d requests are held for 4 clients", n)
 	}
 }
