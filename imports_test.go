@@ -28,6 +28,8 @@ var tiers = [][]string{
 	{"sim/sched", "sim/score"},
 	{"sim"},
 	{"sim/fleet"},
+	{"hw/builtin"},
+	{"hw/llm"},
 	{"hw", "cuda", "traces"},
 	{"calibrate"},
 	{"experiments"}, // the built-in ones, as data

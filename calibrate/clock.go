@@ -5,6 +5,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 )
 
 // clock is the SM clock of the card under the power of prefill.
@@ -90,7 +91,7 @@ func (clock) fit(s *Samples, p *hw.Profile, from source) []model {
 
 // fitSettling fits the clock of linears without pause, and the time constant.
 func fitSettling(p *hw.Profile, fit data, from source) {
-	priced := map[*hw.Model]*hw.ClockProbes{}
+	priced := map[*llm.Model]*hw.ClockProbes{}
 	for _, at := range fit {
 		if priced[at.model] == nil {
 			priced[at.model] = hw.NewClockProbes(p, at.model, blockTokens)

@@ -1,6 +1,9 @@
 package calibrate
 
-import "github.com/sparseserve/sparseserve/hw"
+import (
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
+)
 
 // cost is one calibrated part of the cost model: its sizes, and the fit of its figures. Each is in
 // a file of its name; its prediction is in the file of the same name in package hw.
@@ -25,8 +28,8 @@ var shapes = []string{"llama2-7b", "llama3-8b"}
 const manyQueries = "yi-9b-200k"
 
 // shapeModel returns the model of a shape.
-func shapeModel(name string) (*hw.Model, error) {
-	m, err := hw.LoadModel(name)
+func shapeModel(name string) (*llm.Model, error) {
+	m, err := llm.Load(name)
 	if err != nil {
 		return nil, err
 	}

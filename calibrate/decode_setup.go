@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/sparseserve/sparseserve/cuda"
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 )
 
 // decodeBatch is a batch with KV blocks in random slots. Only shared blocks use a slot twice.
@@ -34,7 +34,7 @@ func equalTo(n, value int64) []int64 {
 }
 
 // newDecodeBatch chooses the lists of a batch and the slots of its blocks.
-func newDecodeBatch(r *rand.Rand, m *hw.Model, spec decodeSpec) *decodeBatch {
+func newDecodeBatch(r *rand.Rand, m *llm.Model, spec decodeSpec) *decodeBatch {
 	d, heads, batch := int64(m.HeadDim), int64(m.KVHeads), int64(len(spec.contexts))
 	b := &decodeBatch{units: batch * heads}
 	stride, most := int64(0), int64(0) // blocks of the longest context; of the longest list
@@ -81,7 +81,7 @@ func (b *decodeBatch) slot(unit int64, block int32) int64 {
 const selectedFrom = 32768
 
 // decode prepares decode attention over a batch.
-func (g *gpuRun) decode(m *hw.Model, spec decodeSpec) *decodeBatch {
+func (g *gpuRun) decode(m *llm.Model, spec decodeSpec) *decodeBatch {
 	b := newDecodeBatch(g.r, m, spec)
 	a, queries := &b.args, int64(len(spec.contexts)*m.QHeads*m.HeadDim)
 	contexts := make([]int32, len(spec.contexts))

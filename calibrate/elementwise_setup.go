@@ -5,7 +5,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/reference"
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 )
 
 const (
@@ -28,7 +28,7 @@ type pointwiseCalls struct {
 	silu        cuda.SiluMulArgs
 }
 
-func (g *gpuRun) pointwise(m *hw.Model, n int64) *pointwiseCalls {
+func (g *gpuRun) pointwise(m *llm.Model, n int64) *pointwiseCalls {
 	hidden, ffn := int64(m.Hidden), int64(m.FFN)
 	norm := cuda.RMSNormArgs{
 		Rows: int32(n), Hidden: int32(hidden), Eps: normEps, X: g.random(n * hidden),
@@ -75,7 +75,7 @@ type ropeCall struct {
 	inverse []float32 // frequencies
 }
 
-func (g *gpuRun) rope(m *hw.Model, tokens int64) *ropeCall {
+func (g *gpuRun) rope(m *llm.Model, tokens int64) *ropeCall {
 	d, blocks := int64(m.HeadDim), (tokens+blockTokens-1)/blockTokens
 	c := &ropeCall{slots: g.permuted(blocks * int64(m.KVHeads)), inverse: make([]float32, d/2)}
 	for i := range c.inverse {

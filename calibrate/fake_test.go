@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 )
 
 // fakeBench answers with the times of a machine, times noise.
@@ -15,11 +15,11 @@ type fakeBench struct {
 	prepared []string // keys
 	fail     func(Point) error
 	bend     func(Point) float64 // factor on a point's time; nil: none
-	models   map[string]*hw.Model
+	models   map[string]*llm.Model
 }
 
 func newFake(truth *machine, noise float64, seed uint64) *fakeBench {
-	models := map[string]*hw.Model{}
+	models := map[string]*llm.Model{}
 	for _, shape := range linearShapes() {
 		m, err := shapeModel(shape)
 		must(err)

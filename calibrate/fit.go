@@ -6,15 +6,15 @@ import (
 	"hash/fnv"
 	"slices"
 
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 )
 
 // observation is a measured point in the form that a fit uses.
 type observation struct {
 	Point
-	seconds float64   // median, or mean (Record.seconds)
-	within  float64   // seconds: half of its measurement's uncertainty (resolution.go)
-	model   *hw.Model // that stands for the point's shape, nil without one
+	seconds float64    // median, or mean (Record.seconds)
+	within  float64    // seconds: half of its measurement's uncertainty (resolution.go)
+	model   *llm.Model // that stands for the point's shape, nil without one
 }
 
 // data are the medians of one or more probes.
@@ -23,7 +23,7 @@ type data []observation
 // of returns the medians of some probes, in the order of measuring.
 func (s *Samples) of(probes ...string) data {
 	var d data
-	models := map[string]*hw.Model{"": nil}
+	models := map[string]*llm.Model{"": nil}
 	for _, r := range s.Records {
 		if !slices.Contains(probes, r.Point.Probe) {
 			continue

@@ -7,6 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 
 	"gonum.org/v1/gonum/stat"
@@ -120,7 +121,7 @@ func shapeRows(d data, shape string, from source, what string) (rows []hw.TokenR
 }
 
 // linears prepares the four linears of one layer.
-func (g *gpuRun) linears(m *hw.Model, tokens int64) checked {
+func (g *gpuRun) linears(m *llm.Model, tokens int64) checked {
 	g.try(func() error { return g.s.LinearOpen("") })
 	h, q, k, f := int64(m.Hidden), int64(m.QHeads*m.HeadDim), int64(m.KVHeads*m.HeadDim), int64(m.FFN)
 	var all []*cuda.LinearArgs

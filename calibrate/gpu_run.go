@@ -5,7 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/sparseserve/sparseserve/cuda"
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 )
 
 // gpuRun is a gpuBench on its GPU's thread. It keeps its first error: later calls do nothing and
@@ -46,11 +46,11 @@ func (g *gpuRun) launch(ops ...cuda.Operation) {
 }
 
 // model returns the model of a shape, or an empty model after an error.
-func (g *gpuRun) model(shape string) *hw.Model {
+func (g *gpuRun) model(shape string) *llm.Model {
 	m, err := shapeModel(shape)
 	if err != nil {
 		g.fail("%w", err)
-		return &hw.Model{QHeads: 1, KVHeads: 1, HeadDim: 1}
+		return &llm.Model{QHeads: 1, KVHeads: 1, HeadDim: 1}
 	}
 	return m
 }

@@ -6,12 +6,13 @@ import (
 
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
 // HostRun is a recorded live run.
 type HostRun struct {
-	Model   *hw.Model
+	Model   *llm.Model
 	Options hw.DeviceOptions
 	Steps   []live.RecordedStep
 }

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 )
 
 // governor is a card's clock, integrated in steps of 20 us: df/dt = (target - f)/settling.
@@ -50,7 +50,7 @@ func (l layer) steady() float64 {
 
 // chunkLayer is the linears of a chunk, with attention where prefix is not negative. Without pause
 // linears settle at the ratio's clock, where they take as long as measured.
-func (t *machine) chunkLayer(p Point, m *hw.Model, prefix float64) layer {
+func (t *machine) chunkLayer(p Point, m *llm.Model, prefix float64) layer {
 	tokens := p.At("tokens")
 	gain := t.gainAt(p.Shape, tokens)
 	measured := t.linears(m, float64(tokens))
@@ -72,7 +72,7 @@ func (t *machine) gainAt(shape string, tokens int64) float64 {
 	return of[0] + (of[1]-of[0])*math.Log(n/few)/math.Log(many/few)
 }
 
-func (t *machine) clockPoint(p Point, m *hw.Model) float64 {
+func (t *machine) clockPoint(p Point, m *llm.Model) float64 {
 	if p.Probe == probeChunk {
 		l := t.chunkLayer(p, m, float64(p.At("prefix_tokens")))
 		return l.at(l.steady())

@@ -1,10 +1,10 @@
 package calibrate
 
-import "github.com/sparseserve/sparseserve/hw"
+import "github.com/sparseserve/sparseserve/hw/llm"
 
 // sparseAttention counts, query by query, the keys in blocks and the columns: t = launch + FLOPs /
 // (efficiency dense rate), with 4 d FLOPs for each pair of a query and a key.
-func (t *machine) sparseAttention(p Point, m *hw.Model) float64 {
+func (t *machine) sparseAttention(p Point, m *llm.Model) float64 {
 	prefix := p.At("prefix_tokens")
 	kept, most := 64*p.At("blocks"), p.At("columns")
 	if p.At("sink_tokens") > 0 {
@@ -24,7 +24,7 @@ func (t *machine) sparseAttention(p Point, m *hw.Model) float64 {
 
 // sparseIndex is t = launch + bytes / rate: K once a head and the scores of the last 64 queries, or
 // Q and K and the causal scores of blocks.
-func (t *machine) sparseIndex(p Point, m *hw.Model) float64 {
+func (t *machine) sparseIndex(p Point, m *llm.Model) float64 {
 	q, all := float64(p.At("query_tokens")), float64(p.At("query_tokens")+p.At("prefix_tokens"))
 	heads, row := float64(m.QHeads), 2*float64(m.HeadDim)
 	l := &t.sparsePrefill

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 )
 
 // Costs that no figure of a profile gives.
@@ -13,7 +13,7 @@ const (
 )
 
 // seconds is the time of a point on the machine.
-func (t *machine) seconds(p Point, m *hw.Model) float64 {
+func (t *machine) seconds(p Point, m *llm.Model) float64 {
 	at := func(axis string) float64 { return float64(p.At(axis)) }
 	blocks := func() (n, bytes float64) { return at("blocks"), at("blocks") * at("block_bytes") }
 	switch p.Probe {

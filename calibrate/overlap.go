@@ -6,6 +6,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 )
 
 // overlap measures how much transfers by kernels slow prefill down.
@@ -66,12 +67,12 @@ func (overlap) fit(s *Samples, p *hw.Profile, from source) []model {
 }
 
 // chunkLayer prepares the linears and the attention of one chunk in one layer.
-func (g *gpuRun) chunkLayer(m *hw.Model, tokens, prefix int64) checked {
+func (g *gpuRun) chunkLayer(m *llm.Model, tokens, prefix int64) checked {
 	return g.linears(m, tokens).with(g.prefill(m, tokens, prefix, blockTokens))
 }
 
 // chunkLayers prepares consecutive layers of a chunk without pause.
-func (g *gpuRun) chunkLayers(m *hw.Model, tokens, prefix int64, layers int) *setup {
+func (g *gpuRun) chunkLayers(m *llm.Model, tokens, prefix int64, layers int) *setup {
 	layer := g.chunkLayer(m, tokens, prefix)
 	return &setup{
 		bench:  cuda.Bench{Calls: slices.Repeat(layer.calls, layers)},

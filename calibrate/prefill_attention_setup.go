@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/sparseserve/sparseserve/cuda"
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 )
 
 func (g *gpuRun) setupPrefill(p Point) *setup {
@@ -20,7 +20,7 @@ func (g *gpuRun) setupPrefill(p Point) *setup {
 // keys and values are contiguous, head by head (in the live loop token by token, interleaved with
 // queries). With a prefix, keys and values of prefix and chunk are in random blocks of `block`
 // tokens, as rope writes them.
-func (g *gpuRun) prefill(m *hw.Model, query, prefix, block int64) checked {
+func (g *gpuRun) prefill(m *llm.Model, query, prefix, block int64) checked {
 	d, hq, hk := int64(m.HeadDim), int64(m.QHeads), int64(m.KVHeads)
 	contiguous := query
 	if prefix > 0 {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/reference"
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 )
 
 // setupSelect prepares scores and top-k over the digests of whole contexts.
@@ -21,7 +21,7 @@ func (g *gpuRun) setupSelect(p Point) *setup {
 }
 
 // selection selects k of the given number of blocks for each KV head of a batch.
-func (g *gpuRun) selection(m *hw.Model, batch, blocks, k int64) *cuda.SelectArgs {
+func (g *gpuRun) selection(m *llm.Model, batch, blocks, k int64) *cuda.SelectArgs {
 	d, units := int64(m.HeadDim), batch*int64(m.KVHeads)
 	first, count := make([]int64, units), make([]int32, units)
 	for u := range first {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
@@ -100,7 +101,7 @@ func wantedRows(m *machine, p *hw.Profile) (all []wantedFigure) {
 	return all
 }
 
-func shapeOf(name string) *hw.Model {
+func shapeOf(name string) *llm.Model {
 	m, err := shapeModel(name)
 	must(err)
 	return m

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/hw/builtin"
 	"github.com/sparseserve/sparseserve/internal/nearest"
 	"github.com/sparseserve/sparseserve/internal/tomlfile"
 )
@@ -82,17 +83,30 @@ type CPU struct {
 }
 
 // CardNames returns the names of the built-in cards in alphabetical order.
-func CardNames() []string { return names(cardFiles, "cards") }
+func CardNames() []string { return builtin.Names(cardFiles, "cards") }
+
+// shortCards are the cards that short names most often mean.
+var shortCards = map[string]string{"a100": "a100-80gb", "h100": "h100-80gb",
+	"h100sxm": "h100-80gb", "gh200": "gh200-96gb", "4090": "rtx-4090", "5090": "rtx-5090",
+	"910b": "ascend-910b", "910c": "ascend-910c"}
+
+// CardName returns the built-in card that a name as people type it means (h100, H200), or the name.
+func CardName(name string) string {
+	if card := shortCards[builtin.Fold(name)]; card != "" {
+		return card
+	}
+	return builtin.Alike(name, CardNames())
+}
 
 // KernelNames returns the names of the built-in kernels files in alphabetical order.
-func KernelNames() []string { return names(kernelFiles, "kernels") }
+func KernelNames() []string { return builtin.Names(kernelFiles, "kernels") }
 
 // LoadCard returns a built-in card by name, or reads a card file.
 func LoadCard(nameOrPath string) (*Card, error) {
-	return load[Card]("gpu", cardFiles, "cards", CardName(nameOrPath))
+	return builtin.Load[Card]("gpu", cardFiles, "cards", CardName(nameOrPath))
 }
 
-func (c *Card) validate() error {
+func (c *Card) Validate() error {
 	if c.Kernels.Own == "" || c.Kernels.FA2 == "" {
 		return tomlfile.Wrong("kernels", "want a table [kernels] with sparseserve and fa2 (and fa3 for "+
 			"engine vllm-0.15), each one of %s or a file in this folder", strings.Join(KernelNames(), ", "))

@@ -3,6 +3,7 @@ package hw
 import (
 	"math"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -103,7 +104,7 @@ type chunks struct {
 	gain            float64 // at the most tokens and beyond, and for other shapes at all sizes
 }
 
-func newChunks(p *Profile, m *Model) (c chunks) {
+func newChunks(p *Profile, m *llm.Model) (c chunks) {
 	c.ratio = p.Clock.GEMMSteadyRatio.optional()
 	rows := p.Clock.Gain
 	shape := p.nearestShape(m, len(rows), func(i int) string { return rows[i].Shape })
@@ -165,7 +166,7 @@ type ClockProbes struct {
 
 // NewClockProbes prices the probes of a model with KV blocks of blockTokens tokens
 // (PrefillSeconds).
-func NewClockProbes(p *Profile, m *Model, blockTokens int) *ClockProbes {
+func NewClockProbes(p *Profile, m *llm.Model, blockTokens int) *ClockProbes {
 	return &ClockProbes{p: p, linears: newGEMM(p, m), prefill: newPrefillAttention(p, m, blockTokens),
 		chunks: newChunks(p, m)}
 }

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/sparseserve/sparseserve/hw/builtin"
 )
 
 // Part is a removable part of the cost model, with the keys of a profile that hold its figures.
@@ -72,7 +74,7 @@ func Parts() []Part {
 // concept. Optional figures are removed. A required time becomes free and a required rate does not
 // bind; the card's peaks still hold.
 func (p *Profile) Without(name string) (*Profile, error) {
-	out := clone(p)
+	out := builtin.Clone(p)
 	found := false
 	for _, part := range parts {
 		if part.Name != name && part.Concept != name {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/tomlfile"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -47,7 +48,7 @@ func varied(t *testing.T, p *Profile) (times []des.Time) {
 }
 
 // stepsOf runs a prompt's chunks, decodes that load, and decodes after a rest.
-func stepsOf(t *testing.T, p *Profile, m *Model, opts DeviceOptions) (times []des.Time) {
+func stepsOf(t *testing.T, p *Profile, m *llm.Model, opts DeviceOptions) (times []des.Time) {
 	d, err := NewDevice(p, m, opts)
 	if err != nil {
 		t.Fatal(err)

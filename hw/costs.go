@@ -1,6 +1,7 @@
 package hw
 
 import (
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -77,7 +78,7 @@ func (c *coster) ofRows(n int) *rowsCost {
 	return r
 }
 
-func newCoster(p *Profile, m *Model, opts *DeviceOptions) coster {
+func newCoster(p *Profile, m *llm.Model, opts *DeviceOptions) coster {
 	c := coster{
 		linears:   newGEMM(p, m),
 		pointwise: newElementwise(p, m),
@@ -90,15 +91,15 @@ func newCoster(p *Profile, m *Model, opts *DeviceOptions) coster {
 		chunks:    newChunks(p, m),
 
 		engine:     &p.EngineCosts,
-		graphs:     p.Graphs.of(m.ranks(), &p.GPU),
-		sharesLink: m.ranks() > 1 && !p.Interconnect.Nominal.Set(),
+		graphs:     p.Graphs.of(m.GPUs(), &p.GPU),
+		sharesLink: m.GPUs() > 1 && !p.Interconnect.Nominal.Set(),
 	}
 	if opts.TopP {
 		c.head.sortsLogits(p, m)
 	}
 	c.patterns = newSparsePrefill(p, m, c.prefill)
 	_, native := p.gemmGrid(m, m.WeightBytesEach)
-	c.narrow = m.WeightBytesEach < 2 && !native || m.IsMixture() && m.expertBytes() < 2 &&
+	c.narrow = m.WeightBytesEach < 2 && !native || m.IsMixture() && m.ExpertBytes() < 2 &&
 		p.grid(GridExpert, expertType(m)) == nil
 	c.notes = newNotes(p, m, &c)
 	return c

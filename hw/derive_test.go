@@ -9,6 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sparseserve/sparseserve/hw/builtin"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
@@ -16,7 +18,7 @@ import (
 
 // On the card that they were measured on kernels cost what was measured.
 func TestKernelsAtHome(t *testing.T) {
-	for _, name := range names(kernelFiles, "kernels") {
+	for _, name := range builtin.Names(kernelFiles, "kernels") {
 		k, err := loadKernels(name, "")
 		if err != nil {
 			t.Fatal(err)
@@ -111,7 +113,7 @@ func machines(t *rapid.T) (gpu, engine string) {
 }
 
 // steps times a few steps of drawn work, offloaded.
-func steps(t interface{ Fatal(...any) }, gpu, engine string, ch Changes, m *Model,
+func steps(t interface{ Fatal(...any) }, gpu, engine string, ch Changes, m *llm.Model,
 	opts DeviceOptions, works []sim.Work, moves kv.Moves) (total des.Time) {
 	p, err := Load(gpu, engine, ch)
 	if err != nil {

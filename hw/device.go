@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/metrics"
@@ -66,7 +67,7 @@ type Device struct {
 	saver           *transfer // nil without a save engine
 	project         gemm      // of MTP layers
 	opts            DeviceOptions
-	model           *Model
+	model           *llm.Model
 	reduce          *allReduce // nil with one GPU per model
 	engine          engineTime
 	sync            roundTrip
@@ -103,11 +104,11 @@ type Device struct {
 }
 
 // NewDevice returns a device that models one card serving one model.
-func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) {
+func NewDevice(gpu *Profile, model *llm.Model, opts DeviceOptions) (*Device, error) {
 	if err := gpu.Validate(); err != nil {
 		return nil, fmt.Errorf("profile %s: %w", gpu.Name, err)
 	}
-	if err := model.validate(); err != nil {
+	if err := model.Validate(); err != nil {
 		return nil, fmt.Errorf("model %s: %w", model.Name, err)
 	}
 	if err := gpu.hasLinears(model); err != nil {
@@ -126,7 +127,7 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		project: newProjection(gpu, model),
 		opts:    opts,
 		model:   model,
-		engine:  newEngineTime(&gpu.EngineCosts, gpu.Graphs.of(model.ranks(), &gpu.GPU)),
+		engine:  newEngineTime(&gpu.EngineCosts, gpu.Graphs.of(model.GPUs(), &gpu.GPU)),
 		sync:    newRoundTrip(gpu),
 		duplex:  gpu.Link.DuplexCopy.SI(),
 	}
@@ -284,7 +285,7 @@ func (d *Device) Finish() (metrics.Timing, error) {
 	d.compute(nanoseconds(d.costs.head.seconds(d.tokens, d.step.Sampled)), &d.phases.Head)
 	// All-reduce of embeddings; gather of each rank's logits, which moves half of the bytes of an
 	// all-reduce.
-	d.compute(d.reduce.of(d.hidden(d.tokens))+d.reduce.of(float64(d.step.Sampled*d.model.logits())),
+	d.compute(d.reduce.of(d.hidden(d.tokens))+d.reduce.of(float64(d.step.Sampled*d.model.Logits())),
 		&d.phases.AllReduce)
 	d.awaitLate()
 	return d.end(), nil
@@ -322,7 +323,7 @@ func (d *Device) Drain() (des.Time, error) {
 
 // hidden returns the bytes of the hidden states of tokens.
 func (d *Device) hidden(tokens int) float64 {
-	return float64(int64(tokens*d.model.Hidden) * d.model.wide())
+	return float64(int64(tokens*d.model.Hidden) * d.model.WideBytes())
 }
 
 // pass advances time on the critical path and charges it to phase.

@@ -3,20 +3,18 @@
 //
 // Reading order, following one step:
 //
-//   - model.go, library.go, config_json.go: model shapes and the bytes that follow from them;
-//     config_keys.csv, config_types.csv, config_features.go: supported and unsupported models.
+//   - hw/llm: model shapes and the bytes that follow from them; hw/builtin: files by name or path.
 //   - units.go, card.go, kernels.go, engine.go, machine.go: a card, the kernels of a library and
 //     the engine, as figures with units and provenance; profile.go, profile_host.go: all three as
-//     one Profile; profile_check.go, walk.go and tomlfile.go with hw/lines read and validate
-//     files. derive.go derives a card from a measured one.
+//     one Profile; profile_check.go and walk.go validate it, with the tags of fields that
+//     internal/tomlfile checks. derive.go derives a card from a measured one.
 //   - curve.go, gemm.go: interpolation between measured points, and the lower bound of every
 //     prediction.
 //   - price.go: Cost prices one part of a layer's work. Each part has a file, as in calibrate:
 //     gemm.go, elementwise.go, prefill_attention.go, sparse_prefill.go, memory_bound.go with
 //     decode.go; head.go prices the end of a step.
-//   - layer_class.go: layers of models that are not plain (model_latent.go,
-//     model_mixture.go, model_window.go; config_layers.go reads them), with the costs in
-//     latent_attention.go, indexer.go, experts.go and narrow.go.
+//   - layer_class.go: layers of models that are not plain, with the costs in latent_attention.go,
+//     indexer.go, experts.go and narrow.go.
 //   - transfer.go: the engines that move n blocks, and their time; swap_in.go, the kernel of hot
 //     buffers.
 //   - costs.go prices a layer; device.go adds up a step with host_step.go, round_trip.go,

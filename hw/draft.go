@@ -3,6 +3,7 @@ package hw
 import (
 	"errors"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -29,14 +30,14 @@ func (d *Device) Draft(w *sim.Work, rows int) error {
 		return err
 	}
 	d.compute(nanoseconds(d.costs.head.seconds(w.Tokens, rows)), &d.phases.Head)
-	d.compute(d.reduce.of(d.hidden(w.Tokens))+d.reduce.of(float64(rows*d.model.logits())),
+	d.compute(d.reduce.of(d.hidden(w.Tokens))+d.reduce.of(float64(rows*d.model.Logits())),
 		&d.phases.AllReduce)
 	return nil
 }
 
 // newProjection prices the linear before an MTP layer. Its launch is a quarter of a layer's four.
-func newProjection(p *Profile, m *Model) gemm {
-	l := newGEMMOf(p, m, []matrix{{2 * m.Hidden, m.Hidden}}, m.WeightBytesEach)
+func newProjection(p *Profile, m *llm.Model) gemm {
+	l := newGEMMOf(p, m, []llm.Matrix{{Rows: 2 * m.Hidden, Columns: m.Hidden}}, m.WeightBytesEach)
 	l.launch = l.launches / 4
 	return l
 }

@@ -5,6 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -17,9 +18,9 @@ func draftCard(t *testing.T) *Profile {
 	return p
 }
 
-func draftModel(t *testing.T) *Model {
+func draftModel(t *testing.T) *llm.Model {
 	t.Helper()
-	m, err := LoadModel("llama3-8b")
+	m, err := llm.Load("llama3-8b")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +30,7 @@ func draftModel(t *testing.T) *Model {
 // DeepSeek-V3's MTP module has 11.5 billion weights beyond the embedding and head that it shares
 // (README_WEIGHTS.md of the model); these are 11.61, of which the projection is 0.10.
 func TestPublishedMTPWeights(t *testing.T) {
-	m := config(t, "DeepSeek-V3")
+	m := mustModel(t, "deepseek-v3")
 	m.WeightBytesEach, m.ExpertBytesEach = 2, 0
 	if got := float64(m.MTPWeightBytes()) / 2 / 1e9; got < 11.5*0.985 || got > 11.5*1.015 {
 		t.Errorf("%.4g billion weights, published 11.5", got)
@@ -45,7 +46,7 @@ func TestPublishedMTPWeights(t *testing.T) {
 func TestVerifyReadsKVOnce(t *testing.T) {
 	p := draftCard(t)
 	plain, latent := newDense(p, draftModel(t)), newLatentDecode(p,
-		config(t, "DeepSeek-V3"), p.DenseDecode)
+		mustModel(t, "deepseek-v3"), p.DenseDecode)
 	rapid.Check(t, func(t *rapid.T) {
 		n := float64(rapid.IntRange(1, 1<<22).Draw(t, "tokens"))
 		requests := float64(rapid.IntRange(1, 256).Draw(t, "requests"))
@@ -93,7 +94,7 @@ func TestDraftCostsALayerAndAProjection(t *testing.T) {
 		return timing.Elapsed.Seconds()
 	}
 	none, one, two := step(0), step(1), step(2)
-	least := float64(2*m.projectionLinears()+m.LayerWeightBytes()+int64(m.Vocab*m.Hidden)*2) /
+	least := float64(2*m.ProjectionLinears()+m.LayerWeightBytes()+int64(m.Vocab*m.Hidden)*2) /
 		p.GPU.HBMBandwidth.SI()
 	if one-none < least {
 		t.Errorf("a pass takes %g s, its bytes %g s", one-none, least)

@@ -3,6 +3,8 @@ package hw
 import (
 	"embed"
 
+	"github.com/sparseserve/sparseserve/hw/builtin"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/tomlfile"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -46,13 +48,13 @@ func (d *Drive) reading() (rate, reads float64) {
 
 // LoadDrive returns a built-in drive by name, or reads a drive file.
 func LoadDrive(nameOrPath string) (*Drive, error) {
-	return load[Drive]("drive", driveFiles, "drives", nameOrPath)
+	return builtin.Load[Drive]("drive", driveFiles, "drives", nameOrPath)
 }
 
 // DriveNames returns the names of the built-in drives.
-func DriveNames() []string { return names(driveFiles, "drives") }
+func DriveNames() []string { return builtin.Names(driveFiles, "drives") }
 
-func (d *Drive) validate() error {
+func (d *Drive) Validate() error {
 	if d.Depth < 0 || d.Depth > 0 && (len(d.Depths) == 0 || d.Depth < d.Depths[0].Depth) {
 		return tomlfile.Wrong("depth", "want 0, or a depth of [[depths]] and more, got %d", d.Depth)
 	}
@@ -182,7 +184,7 @@ type PrefixPrices struct {
 }
 
 // NewPrefixPrices returns the prices of a model on a card, with prefill chunks of chunk tokens.
-func NewPrefixPrices(p *Profile, m *Model, opts PrefixOptions, chunk int) *PrefixPrices {
+func NewPrefixPrices(p *Profile, m *llm.Model, opts PrefixOptions, chunk int) *PrefixPrices {
 	device := &DeviceOptions{}
 	first := newCoster(p, m, device)
 	return &PrefixPrices{newPrefixLinks(p, opts), p.Costs(m), newClasses(p, m, &first, device),

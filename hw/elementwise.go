@@ -3,6 +3,7 @@ package hw
 import (
 	"math"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -19,7 +20,7 @@ type elementwise struct {
 }
 
 // newElementwise selects rows by bytes per token.
-func newElementwise(p *Profile, m *Model) elementwise {
+func newElementwise(p *Profile, m *llm.Model) elementwise {
 	return newElementwiseOf(p, PointwiseBytes(m))
 }
 
@@ -41,7 +42,7 @@ func newElementwiseOf(p *Profile, bytes float64) elementwise {
 // PointwiseBytes returns the bytes that fp16 kernels read and write per token: two norms (read,
 // write), two residual sums (read two, write one), rope over Q and K (read, write), gate times up
 // (read two, write one).
-func PointwiseBytes(m *Model) float64 {
+func PointwiseBytes(m *llm.Model) float64 {
 	rope := 2 * (m.QHeads + m.KVHeads) * m.HeadDim
 	return 2 * float64(2*2*m.Hidden+2*3*m.Hidden+rope+3*m.FFN)
 }
@@ -49,7 +50,7 @@ func PointwiseBytes(m *Model) float64 {
 // pointwiseBytes is PointwiseBytes for a layer of any class. Rope covers the rotated part of
 // latents, whose ranks have their own norms. Activation covers the columns of all FFNs that a token
 // passes. Routing writes a copy of the token per expert and reads the results.
-func pointwiseBytes(m *Model, c layerClass) float64 {
+func pointwiseBytes(m *llm.Model, c layerClass) float64 {
 	around := 2*2*m.Hidden + 2*3*m.Hidden
 	if m.IsLatent() {
 		around += 2*(m.QHeads+1)*m.RopeDim + 2*(m.QRank+m.KVRank)
@@ -59,8 +60,8 @@ func pointwiseBytes(m *Model, c layerClass) float64 {
 	if !c.routed {
 		return 2 * float64(around+3*m.FFN)
 	}
-	copies := 2 * m.ExpertsPerToken * m.Hidden / m.spread()
-	return 2 * float64(around+3*m.expertColumns()+copies+2*m.Hidden)
+	copies := 2 * m.ExpertsPerToken * m.Hidden / m.Spread()
+	return 2 * float64(around+3*m.ExpertColumns()+copies+2*m.Hidden)
 }
 
 // Seconds implements Cost.

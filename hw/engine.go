@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/hw/builtin"
 	"github.com/sparseserve/sparseserve/internal/tomlfile"
 	"github.com/sparseserve/sparseserve/sim"
 )
@@ -167,15 +168,15 @@ func (e *Engine) DefaultsOn(c *Card, use string) EngineDefaults {
 }
 
 // EngineNames returns the names of the built-in engines.
-func EngineNames() []string { return names(engineFiles, "engines") }
+func EngineNames() []string { return builtin.Names(engineFiles, "engines") }
 
 // LoadEngine returns a built-in engine by name, or reads an engine file.
 func LoadEngine(nameOrPath string) (*Engine, error) {
-	file, text, err := readIn("engine", engineFiles, "engines", nameOrPath, "")
+	file, text, err := builtin.Read("engine", engineFiles, "engines", nameOrPath, "")
 	if err != nil {
 		return nil, err
 	}
-	e, err := decode[Engine](file, text)
+	e, err := builtin.Decode[Engine](file, text)
 	if err != nil {
 		return nil, err
 	}
@@ -197,10 +198,10 @@ func LoadEngine(nameOrPath string) (*Engine, error) {
 	d.PrefixCache.Mode = cmp.Or(d.PrefixCache.Mode, "off")
 	d.PrefixCache.Overlap = cmp.Or(d.PrefixCache.Overlap, "layers")
 	d.Prefill.OverLength = cmp.Or(d.Prefill.OverLength, "truncate")
-	return e, tomlfile.Place(file, text, e.validate())
+	return e, tomlfile.Place(file, text, e.Validate())
 }
 
-func (e *Engine) validate() error { return cmp.Or(check(e), e.EngineCosts.validate()) }
+func (e *Engine) Validate() error { return cmp.Or(check(e), e.EngineCosts.validate()) }
 
 // Uses lists the ways to start an engine: vLLM's UsageContext OPENAI_API_SERVER and LLM_CLASS.
 func Uses() []string { return []string{"server", "offline"} }

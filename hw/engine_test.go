@@ -97,17 +97,3 @@ func TestEngineFromAnother(t *testing.T) {
 		wantError(t, text, err, want)
 	}
 }
-
-// top_p of generation_config.json beside a config.json.
-func TestGenerationTopP(t *testing.T) {
-	dir := t.TempDir()
-	for text, want := range map[string]float64{`{"do_sample": true, "top_p": 0.8}`: 0.8, `{}`: 0} {
-		file := filepath.Join(dir, "generation_config.json")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := generationTopP(dir); got != want || err != nil {
-			t.Errorf("%s: top_p %g, want %g (%v)", text, got, want, err)
-		}
-	}
-}

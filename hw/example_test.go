@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -14,7 +15,7 @@ func ExampleProfile_Costs() {
 		fmt.Println(err)
 		return
 	}
-	model, err := hw.LoadModel("lwm-7b")
+	model, err := llm.Load("lwm-7b")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -36,7 +37,7 @@ func ExampleDevice() {
 		fmt.Println(err)
 		return
 	}
-	model, err := hw.LoadModel("lwm-7b")
+	model, err := llm.Load("lwm-7b")
 	if err != nil {
 		fmt.Println(err)
 		return

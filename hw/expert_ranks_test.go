@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/sparseserve/sparseserve/hw/llm"
 )
 
 // spreadShard is one rank of a model whose experts are divided over some of the given ranks.
-func spreadShard(t fataler, m Model, ranks, spread int) Model {
+func spreadShard(t fataler, m llm.Model, ranks, spread int) llm.Model {
 	m.ExpertRanks = spread
 	shard, err := m.Shard(ranks)
 	if err != nil {
@@ -20,7 +22,7 @@ func spreadShard(t fataler, m Model, ranks, spread int) Model {
 
 // The fullest rank has as many experts and rows as drawing each token's experts by hand gives.
 func TestFullestRankAgainstDraws(t *testing.T) {
-	m := config(t, "DeepSeek-V3")
+	m := mustModel(t, "deepseek-v3")
 	rng := rand.New(rand.NewPCG(1, 2))
 	const draws = 400
 	for _, ranks := range []int{2, 4, 8} {
@@ -46,7 +48,7 @@ func TestFullestRankAgainstDraws(t *testing.T) {
 				experts += float64(most) / draws
 				rows += float64(fullest) / draws
 			}
-			gotExperts, gotRows := shard.fullest(float64(n))
+			gotExperts, gotRows := fullest(&shard, float64(n))
 			if math.Abs(gotExperts/experts-1) > 0.08 || math.Abs(gotRows/rows-1) > 0.08 {
 				t.Errorf("%d ranks, %d tokens: %.4g experts and %.4g rows, drawn %.4g and %.4g", ranks, n,
 					gotExperts, gotRows, experts, rows)
@@ -57,8 +59,8 @@ func TestFullestRankAgainstDraws(t *testing.T) {
 
 // Ranks hold together all experts, cut or whole: the same bytes however they are spread.
 func TestSpreadExpertsHoldAllWeights(t *testing.T) {
-	for _, name := range []string{"DeepSeek-V3", "GLM-5.2", "Mixtral-8x7B", "gpt-oss-120b"} {
-		m := config(t, name)
+	for _, name := range []string{"deepseek-v3", "glm-5.2", "mixtral-8x7b", "gpt-oss-120b"} {
+		m := mustModel(t, name)
 		for ranks := 1; ranks <= 8; ranks *= 2 {
 			cut := spreadShard(t, *m, ranks, 1)
 			for e := 1; e <= ranks; e *= 2 {
@@ -78,7 +80,7 @@ func TestSpreadExpertsHoldAllWeights(t *testing.T) {
 // Spread experts cost at least a rank's share of all rows and of all bytes that are touched at the
 // card's peaks, no less with more tokens, and experts on one rank cost the same as undivided ones.
 func TestLawsOfSpreadExperts(t *testing.T) {
-	pairs(t, (*Model).IsMixture, func(t *rapid.T, p *Profile, m *Model) {
+	pairs(t, (*llm.Model).IsMixture, func(t *rapid.T, p *Profile, m *llm.Model) {
 		ranks := 1 << rapid.IntRange(0, 3).Draw(t, "ranks")
 		spread := 1 << rapid.IntRange(0, 3).Draw(t, "spread")
 		whole := *m
@@ -98,14 +100,14 @@ func TestLawsOfSpreadExperts(t *testing.T) {
 		if more < got*(1-0.05) { // as far as more rows of a measured GEMM cost no less
 			t.Fatalf("%s on %s: %g tokens take %gs, one more %gs", m.Name, p.Name, n, got, more)
 		}
-		weights := float64(m.expertLinears()) / float64(ranks)
+		weights := float64(m.ExpertLinears()) / float64(ranks)
 		flops := 2 * n * float64(m.ExpertsPerToken) * weights
-		bytes := m.DistinctExperts(n) * weights * m.expertBytes()
+		bytes := m.DistinctExperts(n) * weights * m.ExpertBytes()
 		if floor := e.each.peak.floor(flops, bytes); got < floor*(1-1e-9) {
 			t.Fatalf("%s on %s, %d ranks, spread %d: %g tokens take %gs, physics %gs", m.Name, p.Name,
 				ranks, spread, n, got, floor)
 		}
-		if d, rows := s.fullest(n); d < m.DistinctExperts(n)/float64(spread)*(1-1e-9) ||
+		if d, rows := fullest(&s, n); d < m.DistinctExperts(n)/float64(spread)*(1-1e-9) ||
 			d > float64(m.Experts/spread)*(1+1e-9) || rows < n*float64(m.ExpertsPerToken)/float64(spread) ||
 			rows > n*float64(m.ExpertsPerToken) {
 			t.Fatalf("%s, spread %d, %g tokens: %g experts and %g rows", m.Name, spread, n, d, rows)
@@ -114,7 +116,7 @@ func TestLawsOfSpreadExperts(t *testing.T) {
 }
 
 // plainShard reports whether the given number of ranks divides all but the experts.
-func plainShard(m *Model, ranks, spread int) bool {
+func plainShard(m *llm.Model, ranks, spread int) bool {
 	columns := ranks / max(1, min(spread, ranks))
 	if spread == 1 || m.SharedExperts > 0 {
 		columns = ranks

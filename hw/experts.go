@@ -3,6 +3,7 @@ package hw
 import (
 	"math"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -17,7 +18,7 @@ import (
 // expert parallelism, D and n k are the values of the fullest rank (fullest).
 type experts struct {
 	each   gemm
-	model  *Model
+	model  *llm.Model
 	launch float64 // seconds
 
 	measured curve   // tokens per expert, seconds; empty: use linears of that size
@@ -25,17 +26,17 @@ type experts struct {
 }
 
 // newExperts prices a model's routed experts; nil if it has none.
-func newExperts(p *Profile, m *Model) *experts {
+func newExperts(p *Profile, m *llm.Model) *experts {
 	if !m.IsMixture() {
 		return nil
 	}
-	e := &experts{each: newShapeGEMM(p, m, float64(m.expertLinears()), m.expertBytes()), model: m}
+	e := &experts{each: newShapeGEMM(p, m, float64(m.ExpertLinears()), m.ExpertBytes()), model: m}
 	kind := expertType(m)
 	for i := range p.Experts {
 		if r, g := &p.Experts[i], p.grid(GridExpert, kind); r.Weights == kind && g != nil {
 			e.launch, e.copied = r.Launch.SI(), 2*float64(m.Hidden)/r.Move.SI()
 			for _, tokens := range g.Axes[0].At {
-				e.measured.add(tokens, g.Seconds(Sizes{tokens, float64(m.expertLinears())}))
+				e.measured.add(tokens, g.Seconds(Sizes{tokens, float64(m.ExpertLinears())}))
 			}
 			return e
 		}
@@ -45,7 +46,7 @@ func newExperts(p *Profile, m *Model) *experts {
 }
 
 // expertType returns the type of a model's expert weights, as profile rows name it.
-func expertType(m *Model) string { return m.typeOf(m.expertBytes()) }
+func expertType(m *llm.Model) string { return m.LinearType(m.ExpertBytes()) }
 
 func (e *experts) isMeasured() bool { return len(e.measured.x) > 0 }
 
@@ -57,7 +58,7 @@ func (e *experts) of(n float64) (t float64, outside bool) {
 	if n <= 0 {
 		return 0, false
 	}
-	distinct, rows := e.model.fullest(n)
+	distinct, rows := fullest(e.model, n)
 	each := rows / distinct
 	if e.isMeasured() { // every rank passes all copies
 		expert, _ := e.measured.cost(each)
@@ -69,7 +70,7 @@ func (e *experts) of(n float64) (t float64, outside bool) {
 
 // least returns a lower bound of the time of n tokens at any clock.
 func (e *experts) least(n float64) float64 {
-	distinct, rows := e.model.fullest(n)
+	distinct, rows := fullest(e.model, n)
 	each := rows / distinct
 	l := &e.each
 	return e.launch + distinct*l.peak.floor(2*each*l.weights, l.weights*l.bytes)
@@ -85,8 +86,8 @@ func (e *experts) least(n float64) float64 {
 // with at most n min(k, m) rows. c is the expected maximum of R independent standard normals; the
 // ranks share n k rows, so any two correlate with -1/(R-1). All experts are equally likely and each
 // token's k experts are independent. A router with preferences has a fuller rank.
-func (m *Model) fullest(n float64) (distinct, rows float64) {
-	k, ranks := float64(m.ExpertsPerToken), m.spread()
+func fullest(m *llm.Model, n float64) (distinct, rows float64) {
+	k, ranks := float64(m.ExpertsPerToken), m.Spread()
 	distinct, rows = m.DistinctExperts(n), n*k
 	if ranks == 1 {
 		return distinct, rows

@@ -3,8 +3,10 @@ package hw
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -54,9 +56,9 @@ func mustProfile(t testing.TB, name string) *Profile {
 	return p
 }
 
-func mustModel(t testing.TB, name string) *Model {
+func mustModel(t testing.TB, name string) *llm.Model {
 	t.Helper()
-	m, err := LoadModel(name)
+	m, err := llm.Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,4 +286,23 @@ func engineOf(card string) string {
 		return "sparseserve-live"
 	}
 	return "vllm-0.5"
+}
+
+// classModels are built-in models of every class and many sizes, which the laws try.
+var classModels = []string{"codellama-34b", "deepseek-v3.2", "deepseek-v3", "gemma2-9b", "glm-4.5",
+	"glm-5.2", "glm-5", "glm4-9b-1m", "gpt-oss-120b", "gpt-oss-20b", "llama2-7b", "llama3-8b-1m",
+	"llama3-8b", "llama3.1-8b", "lwm-7b", "mixtral-8x7b", "phi3-mini-128k", "qwen2-7b", "qwen3-14b",
+	"qwen3-235b-a22b", "qwen3-30b-a3b", "yi-9b-200k"}
+
+func wantError(t *testing.T, name string, err error, parts ...string) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("%s: want an error with %q", name, parts)
+		return
+	}
+	for _, p := range parts {
+		if !strings.Contains(err.Error(), p) {
+			t.Errorf("%s: want %q in: %v", name, p, err)
+		}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -27,7 +28,7 @@ func plainH200(t *testing.T) *Profile {
 func TestOptionalStreamFigures(t *testing.T) {
 	// 8 KV heads of 4 query heads, 32 of one
 	llama3, lwm := mustModel(t, "llama3-8b"), mustModel(t, "lwm-7b")
-	dense := func(m *Model, requests, context int) func(p *Profile) float64 {
+	dense := func(m *llm.Model, requests, context int) func(p *Profile) float64 {
 		return func(p *Profile) float64 {
 			return Seconds(p.Costs(m).DenseDecode,
 				sim.Work{DecodeTokens: int64(requests * context), Decodes: requests})

@@ -3,6 +3,7 @@ package hw
 import (
 	"math"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -31,7 +32,7 @@ type gemm struct {
 
 // nearestShape returns the model's own shape among n shapes, or else the shape with the nearest
 // number of weights.
-func (p *Profile) nearestShape(m *Model, n int, shape func(i int) string) string {
+func (p *Profile) nearestShape(m *llm.Model, n int, shape func(i int) string) string {
 	best, distance := "", math.Inf(1)
 	for i := range n {
 		name := shape(i)
@@ -68,13 +69,13 @@ func (p *Profile) meanShape(of curve, shape *Shape) (mean curve) {
 	return mean
 }
 
-func newGEMM(p *Profile, m *Model) gemm {
-	return newGEMMOf(p, m, m.layerMatrices(), m.WeightBytesEach)
+func newGEMM(p *Profile, m *llm.Model) gemm {
+	return newGEMMOf(p, m, m.LayerMatrices(), m.WeightBytesEach)
 }
 
 // newGEMMOf returns the cost of matrices with the given bytes per weight.
-func newGEMMOf(p *Profile, m *Model, all []matrix, bytes float64) gemm {
-	weights := float64(weightsOf(all))
+func newGEMMOf(p *Profile, m *llm.Model, all []llm.Matrix, bytes float64) gemm {
+	weights := float64(llm.WeightsOf(all))
 	if g, native := p.gemmGrid(m, bytes); g != nil {
 		return gridded(p, g, native, all, weights, bytes)
 	}
@@ -82,7 +83,7 @@ func newGEMMOf(p *Profile, m *Model, all []matrix, bytes float64) gemm {
 }
 
 // newShapeGEMM scales the times of the nearest measured shape.
-func newShapeGEMM(p *Profile, m *Model, weights, bytes float64) gemm {
+func newShapeGEMM(p *Profile, m *llm.Model, weights, bytes float64) gemm {
 	best := p.nearestShape(m, len(p.Linears), func(i int) string { return p.Linears[i].Shape })
 	s := p.shape(best)
 	l := gemm{
@@ -105,12 +106,12 @@ func newShapeGEMM(p *Profile, m *Model, weights, bytes float64) gemm {
 }
 
 // newHead returns the LM head: hidden x vocab weights.
-func newHead(p *Profile, m *Model) gemm {
-	all, bytes := []matrix{{m.Hidden, m.Vocab}}, float64(m.wide())
+func newHead(p *Profile, m *llm.Model) gemm {
+	all, bytes := []llm.Matrix{{Rows: m.Hidden, Columns: m.Vocab}}, float64(m.WideBytes())
 	if g, native := p.gemmGrid(m, bytes); g != nil {
-		return gridded(p, g, native, all, float64(weightsOf(all)), bytes)
+		return gridded(p, g, native, all, float64(llm.WeightsOf(all)), bytes)
 	}
-	head := float64(weightsOf(all))
+	head := float64(llm.WeightsOf(all))
 	l := newShapeGEMM(p, m, float64(m.LayerLinears()), bytes)
 	l.scale *= head / l.weights
 	l.weights = head
@@ -163,12 +164,12 @@ func (s *Shape) linears() int64 {
 	return m.LayerLinears()
 }
 
-func (s *Shape) model() Model {
-	return Model{Hidden: s.Hidden, QHeads: s.QHeads, KVHeads: s.KVHeads, HeadDim: s.HeadDim,
+func (s *Shape) model() llm.Model {
+	return llm.Model{Hidden: s.Hidden, QHeads: s.QHeads, KVHeads: s.KVHeads, HeadDim: s.HeadDim,
 		FFN: s.FFN}
 }
 
-func (s *Shape) matches(m *Model) bool {
+func (s *Shape) matches(m *llm.Model) bool {
 	return s.Hidden == m.Hidden && s.QHeads == m.QHeads && s.KVHeads == m.KVHeads &&
 		s.HeadDim == m.HeadDim && s.FFN == m.FFN
 }

@@ -3,39 +3,24 @@ package hw
 import (
 	"fmt"
 	"slices"
+
+	"github.com/sparseserve/sparseserve/hw/llm"
 )
 
 // gemmGrid returns the GEMM grid for weights of the given bytes, and reports whether it was
 // measured with such weights. Otherwise it returns the 16-bit grid; nil if the kernels have no
 // grid.
-func (p *Profile) gemmGrid(m *Model, bytes float64) (g *Grid, native bool) {
-	if g = p.grid(GridGEMM, m.typeOf(bytes)); g != nil {
+func (p *Profile) gemmGrid(m *llm.Model, bytes float64) (g *Grid, native bool) {
+	if g = p.grid(GridGEMM, m.LinearType(bytes)); g != nil {
 		return g, true
 	}
 	return p.grid(GridGEMM, "bf16"), bytes == 2
 }
 
-// typeOf returns the type of linears with the given bytes per weight, as grids name it.
-func (m *Model) typeOf(bytes float64) string {
-	switch {
-	case bytes >= 2:
-		return "bf16"
-	case m.WeightType != "":
-		return m.WeightType
-	case bytes == mxfp4Bytes:
-		return "mxfp4"
-	case bytes == 1 && m.WeightBlock > 0:
-		return "fp8_block"
-	case bytes == 1:
-		return "fp8"
-	}
-	return "nvfp4"
-}
-
 // hasLinears returns an error if the kernels have no GEMMs with arithmetic of the model's type.
 // Weights alone of fewer bits are widened before 16-bit arithmetic, so their time is derived.
-func (p *Profile) hasLinears(m *Model) error {
-	kind := m.typeOf(m.WeightBytesEach)
+func (p *Profile) hasLinears(m *llm.Model) error {
+	kind := m.LinearType(m.WeightBytesEach)
 	if _, native := p.gemmGrid(m, m.WeightBytesEach); native || kind != "int8" && kind != "nvfp4" &&
 		kind != "mxfp4" {
 		return nil
@@ -49,7 +34,7 @@ func (p *Profile) hasLinears(m *Model) error {
 // full clock. Linears in sequence exceed the power limit, the more the busier the tensor cores are.
 // They take longer by that fraction of the gain measured for the card's clock. If the weights are
 // narrower than the grid's, the shortest time of a matrix counts as its launch.
-func gridded(p *Profile, g *Grid, native bool, all []matrix, weights, bytes float64) gemm {
+func gridded(p *Profile, g *Grid, native bool, all []llm.Matrix, weights, bytes float64) gemm {
 	l := gemm{peak: p.peak(), weights: weights, bytes: bytes, scale: 1, exact: true}
 	l.peak.flops = p.card().PeakOf(g.Type)
 	l.measured = griddedCurve(p, g, all, weights, l.peak.flops)
@@ -68,12 +53,12 @@ func gridded(p *Profile, g *Grid, native bool, all []matrix, weights, bytes floa
 }
 
 // griddedCurve returns the time of matrices by tokens.
-func griddedCurve(p *Profile, g *Grid, all []matrix, weights, peak float64) (c curve) {
+func griddedCurve(p *Profile, g *Grid, all []llm.Matrix, weights, peak float64) (c curve) {
 	at := newLattice(g)
 	for _, tokens := range g.Axes[0].At {
 		sum := 0.0
 		for _, m := range all {
-			t, _ := at.seconds(Sizes{tokens, float64(m.columns), float64(m.rows)})
+			t, _ := at.seconds(Sizes{tokens, float64(m.Columns), float64(m.Rows)})
 			sum += t
 		}
 		busy := min(1, 2*tokens*weights/peak/sum)

@@ -1,6 +1,10 @@
 package hw
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/sparseserve/sparseserve/hw/llm"
+)
 
 // FP8 linears take longer for tokens that are no multiple of 8, as in their tables; 16-bit linears,
 // and up to 8 tokens, do not.
@@ -10,7 +14,7 @@ func TestRaggedLinears(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := mustModel(t, "llama3.1-8b")
-	one := []matrix{{4096, 16384}}
+	one := []llm.Matrix{{Rows: 4096, Columns: 16384}}
 	ratio := func(bytes, n, from float64) float64 {
 		l := newGEMMOf(p, m, one, bytes)
 		a, _ := l.of(n)

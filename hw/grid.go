@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/tomlfile"
 )
 
@@ -115,7 +116,7 @@ func (g *Grid) points() int {
 func WeightBytes(kind string) float64 {
 	switch kind {
 	case "mxfp4":
-		return mxfp4Bytes
+		return llm.MXFP4Bytes
 	case "fp8", "fp8_block", "int8":
 		return 1
 	case "nvfp4":

@@ -1,6 +1,10 @@
 package hw
 
-import "math"
+import (
+	"math"
+
+	"github.com/sparseserve/sparseserve/hw/llm"
+)
 
 // head models the embedding, the LM head and sampling of one step.
 //
@@ -23,18 +27,18 @@ type head struct {
 	}
 }
 
-func newLMHead(p *Profile, m *Model) head {
+func newLMHead(p *Profile, m *llm.Model) head {
 	return head{
 		lm:          newHead(p, m),
 		rate:        math.Min(p.DenseDecode.Rate.SI(), p.GPU.HBMBandwidth.SI()),
-		logitBytes:  3 * 4 * float64(m.logits()),
-		embedsBytes: 2 * float64(int64(m.Hidden)*m.wide()),
+		logitBytes:  3 * 4 * float64(m.Logits()),
+		embedsBytes: 2 * float64(int64(m.Hidden)*m.WideBytes()),
 	}
 }
 
 // sortsLogits adds the cost of top-p, if the kernels have it.
-func (h *head) sortsLogits(p *Profile, m *Model) {
-	h.topP, h.vocab = p.Sampling, float64(m.logits())
+func (h *head) sortsLogits(p *Profile, m *llm.Model) {
+	h.topP, h.vocab = p.Sampling, float64(m.Logits())
 }
 
 // seconds returns the time of a step with the given tokens, of which sampled rows emit a token.

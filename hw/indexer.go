@@ -3,6 +3,7 @@ package hw
 import (
 	"math"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -26,7 +27,7 @@ type indexer struct {
 // scoreBytes is per token: a float32 that is written and read.
 const scoreBytes = 8
 
-func newIndexer(p *Profile, m *Model, blockTokens int) *indexer {
+func newIndexer(p *Profile, m *llm.Model, blockTokens int) *indexer {
 	if !m.IsIndexed() {
 		return nil
 	}
@@ -79,7 +80,7 @@ func (x *indexer) prefill(spans []sim.Span) (t float64) {
 }
 
 // newScoring prices scoring of a block's metadata in all KV heads: two vectors for each query head.
-func newScoring(p *Profile, m *Model) memoryBound {
+func newScoring(p *Profile, m *llm.Model) memoryBound {
 	bytes := float64(int64(m.KVHeads) * m.MetaBytesPerBlock())
 	return newMemoryBound(p, m, p.Scoring, bytes, func(w *sim.Work) int64 { return w.ScoredBlocks })
 }

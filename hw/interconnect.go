@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
@@ -28,8 +29,8 @@ type allReduce struct {
 }
 
 // newAllReduce returns nil if one GPU has the model.
-func newAllReduce(p *Profile, m *Model) (*allReduce, error) {
-	n := m.ranks()
+func newAllReduce(p *Profile, m *llm.Model) (*allReduce, error) {
+	n := m.GPUs()
 	if n == 1 {
 		return nil, nil
 	}
@@ -54,7 +55,7 @@ func newAllReduce(p *Profile, m *Model) (*allReduce, error) {
 
 // CheckParallel returns an error if n GPUs of the card cannot share a model's layers.
 func (p *Profile) CheckParallel(n int) error {
-	_, err := newAllReduce(p, &Model{Ranks: n})
+	_, err := newAllReduce(p, &llm.Model{Ranks: n})
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/sparseserve/sparseserve/hw/builtin"
 	"github.com/sparseserve/sparseserve/internal/tomlfile"
 )
 
@@ -55,20 +56,20 @@ func (k *Kernels) On(c *Card) (*Profile, error) {
 }
 
 // Write writes kernels as a TOML file, atomically.
-func (k *Kernels) Write(path string) error { return writeAll(map[string]any{path: k}) }
+func (k *Kernels) Write(path string) error { return builtin.Write(map[string]any{path: k}) }
 
 // Write writes a card as a TOML file, atomically.
 func (c *Card) Write(path string) error {
-	return cmp.Or(c.validate(), writeAll(map[string]any{path: c}))
+	return cmp.Or(c.Validate(), builtin.Write(map[string]any{path: c}))
 }
 
 // loadKernels reads a built-in kernels file, or one relative to the folder dir.
 func loadKernels(name, dir string) (*Kernels, error) {
-	file, text, err := readIn("kernels", kernelFiles, "kernels", name, dir)
+	file, text, err := builtin.Read("kernels", kernelFiles, "kernels", name, dir)
 	if err != nil {
 		return nil, err
 	}
-	k, err := decode[Kernels](file, text)
+	k, err := builtin.Decode[Kernels](file, text)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +78,7 @@ func loadKernels(name, dir string) (*Kernels, error) {
 			return nil, tomlfile.Place(file, text, err)
 		}
 	}
-	return k, tomlfile.Place(file, text, k.validate())
+	return k, tomlfile.Place(file, text, k.Validate())
 }
 
 // derive fills the tables that k lacks from the costs of the kernels file k.From, scaled to this
@@ -87,11 +88,11 @@ func (k *Kernels) derive(dir string) error {
 	if err != nil {
 		return tomlfile.Wrong("from", "%w", err)
 	}
-	there, err := LoadCard(inFolder(base.MeasuredOn, dir))
+	there, err := LoadCard(builtin.InFolder(base.MeasuredOn, dir))
 	if err != nil {
 		return fmt.Errorf("kernels %s: measured_on: %w", base.Name, err)
 	}
-	here, err := LoadCard(inFolder(k.MeasuredOn, dir))
+	here, err := LoadCard(builtin.InFolder(k.MeasuredOn, dir))
 	if err != nil {
 		return tomlfile.Wrong("measured_on", "%w", err)
 	}
@@ -111,6 +112,6 @@ func (k *KernelCosts) replace(other *KernelCosts) {
 	}
 }
 
-func (k *Kernels) validate() error {
+func (k *Kernels) Validate() error {
 	return cmp.Or(check(k), k.KernelCosts.validate())
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -33,7 +34,7 @@ type latentDecode struct {
 // FlashMLA pads fewer heads to this number.
 const tileRows = 64
 
-func newLatentDecode(p *Profile, m *Model, s Stream) *latentDecode {
+func newLatentDecode(p *Profile, m *llm.Model, s Stream) *latentDecode {
 	heads := float64(m.QHeads)
 	padded := math.Ceil(heads/tileRows) * tileRows
 	each := float64(2*m.LatentDim() + 2*m.KVRank)
@@ -78,7 +79,7 @@ func (l *latentDecode) verify(n, requests, queries float64) float64 {
 // up to 64 heads of one query, so short chunks are as efficient as long ones once all SMs are busy.
 //
 //	FLOPs a pair = 2 H (nope + d + v), or 2 H (r + d) + 2 H r
-func newLatentPrefill(p *Profile, m *Model) prefillAttention {
+func newLatentPrefill(p *Profile, m *llm.Model) prefillAttention {
 	a := newPrefillAttention(p, m, 0)
 	if m.IsIndexed() {
 		heads := float64(m.QHeads)
@@ -95,7 +96,7 @@ func newLatentPrefill(p *Profile, m *Model) prefillAttention {
 	if g := p.grid(GridLatentPrefill, KVType(m)); g != nil {
 		a.useGrid(newPromptGrid(g, float64(m.QHeads)), 1)
 	}
-	up := newGEMMOf(p, m, []matrix{{m.KVRank, m.QHeads * (m.NopeDim + m.ValueDim)}},
+	up := newGEMMOf(p, m, []llm.Matrix{{Rows: m.KVRank, Columns: m.QHeads * (m.NopeDim + m.ValueDim)}},
 		m.WeightBytesEach)
 	a.up = &up
 	return a

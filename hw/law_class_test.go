@@ -6,15 +6,16 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // allClasses is allPairs of all models, some in FP8, scaled by matrix or by blocks, or in 16 bits,
 // some with experts in four bits or that are spread.
-func allClasses(t *testing.T, f func(t *rapid.T, p *Profile, m *Model)) {
+func allClasses(t *testing.T, f func(t *rapid.T, p *Profile, m *llm.Model)) {
 	t.Helper()
-	pairs(t, func(m *Model) bool { return true }, func(t *rapid.T, p *Profile, m *Model) {
+	pairs(t, func(m *llm.Model) bool { return true }, func(t *rapid.T, p *Profile, m *llm.Model) {
 		whole := *m
 		if whole.IsMixture() {
 			whole.ExpertRanks = 1 << rapid.IntRange(0, 3).Draw(t, "expert ranks")
@@ -26,7 +27,7 @@ func allClasses(t *testing.T, f func(t *rapid.T, p *Profile, m *Model)) {
 			other.KVBytesEach = rapid.IntRange(1, 2).Draw(t, "KV bytes")
 		}
 		if m.IsMixture() {
-			other.ExpertBytesEach = rapid.SampledFrom([]float64{0, 1, mxfp4Bytes, 0.5625}).Draw(t,
+			other.ExpertBytesEach = rapid.SampledFrom([]float64{0, 1, llm.MXFP4Bytes, 0.5625}).Draw(t,
 				"expert bytes")
 		}
 		f(t, p, &other)
@@ -34,7 +35,7 @@ func allClasses(t *testing.T, f func(t *rapid.T, p *Profile, m *Model)) {
 }
 
 // drawDense draws the work of a batch whose decodes attend as the model does.
-func drawDense(t *rapid.T, m *Model) sim.Work {
+func drawDense(t *rapid.T, m *llm.Model) sim.Work {
 	w := drawWork(t)
 	w.Sparse, w.ScoredBlocks = false, 0
 	if w.Decodes > 0 {
@@ -56,7 +57,7 @@ func pairsWithin(s sim.Span, most float64) (pairs float64) {
 }
 
 // classPhysics returns the least seconds of a layer, counted from the shape alone.
-func classPhysics(p *Profile, m *Model, layer int, w *sim.Work) float64 {
+func classPhysics(p *Profile, m *llm.Model, layer int, w *sim.Work) float64 {
 	h, heads, n := float64(m.Hidden), float64(m.QHeads), float64(w.Tokens)
 	var weights, narrow float64 // weights of all tokens, and the bytes of experts that are touched
 	var experts float64         // seconds of their FLOPs
@@ -89,7 +90,7 @@ func classPhysics(p *Profile, m *Model, layer int, w *sim.Work) float64 {
 	} else if w.Tokens > 0 {
 		expert := 3 * h * float64(m.ExpertFFN)
 		k, e := float64(m.ExpertsPerToken), float64(m.Experts)
-		ranks := float64(m.spread()) // each has as many of the experts, and of the tokens' choices
+		ranks := float64(m.Spread()) // each has as many of the experts, and of the tokens' choices
 		touched := e / ranks * (1 - math.Pow(1-k/e, n))
 		each := m.ExpertBytesEach
 		if each == 0 {
@@ -126,7 +127,7 @@ func (c *layerCost) all() float64 {
 }
 
 func TestLaw10PhysicsClasses(t *testing.T) {
-	allClasses(t, func(t *rapid.T, p *Profile, m *Model) {
+	allClasses(t, func(t *rapid.T, p *Profile, m *llm.Model) {
 		d := classDevice(t, p, m)
 		w := drawDense(t, m)
 		layer := rapid.IntRange(0, m.Layers-1).Draw(t, "layer")
@@ -140,7 +141,7 @@ func TestLaw10PhysicsClasses(t *testing.T) {
 
 // Linears are made monotone first: measured ones may take less for more tokens.
 func TestLaw11MonotoneClasses(t *testing.T) {
-	allClasses(t, func(t *rapid.T, p *Profile, m *Model) {
+	allClasses(t, func(t *rapid.T, p *Profile, m *llm.Model) {
 		d := classDevice(t, neverFalling(p), m)
 		w := drawDense(t, m)
 		more := w
@@ -164,7 +165,7 @@ func TestLaw11MonotoneClasses(t *testing.T) {
 	})
 }
 
-func classDevice(t fataler, p *Profile, m *Model) *Device {
+func classDevice(t fataler, p *Profile, m *llm.Model) *Device {
 	t.Helper()
 	d, err := NewDevice(p, m, DeviceOptions{BlockTokens: 64})
 	if err != nil {

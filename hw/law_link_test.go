@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
@@ -55,7 +56,7 @@ func TestLaw11MonotoneLink(t *testing.T) {
 // Law 6: bytes over the link, both directions apart and together, against
 // bandwidth x interval, over every layer of random steps.
 func TestLaw6LinkBandwidth(t *testing.T) {
-	allPairs(t, func(t *rapid.T, p *Profile, m *Model) {
+	allPairs(t, func(t *rapid.T, p *Profile, m *llm.Model) {
 		opts := drawOptions(t)
 		d, err := NewDevice(p, m, opts)
 		if err != nil {
@@ -139,7 +140,7 @@ func TestLaw6PrefixLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	allPairs(t, func(t *rapid.T, p *Profile, m *Model) {
+	allPairs(t, func(t *rapid.T, p *Profile, m *llm.Model) {
 		gpus := float64(rapid.IntRange(1, 8).Draw(t, "GPUs"))
 		chunk := logInt(t, 1<<28, "chunk")
 		d, err := NewDevice(p, m, DeviceOptions{Prefix: PrefixOptions{Drive: drive, GPUs: gpus,

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/sparseserve/sparseserve/hw/llm"
 )
 
 // Law 2: the KV budget of a card leaves room for the model's tensors, the runtime, two copies of
@@ -14,7 +16,7 @@ func TestLaw2PlanHoldsWeightsAndActivations(t *testing.T) {
 	p := mustProfile(t, "h200")
 	rapid.Check(t, func(t *rapid.T) {
 		n := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
-		m := &Model{Name: "drawn", Layers: n("layers", 1, 64), KVHeads: n("kv heads", 1, 16),
+		m := &llm.Model{Name: "drawn", Layers: n("layers", 1, 64), KVHeads: n("kv heads", 1, 16),
 			HeadDim: 64 * n("head dim", 1, 4), Vocab: n("vocab", 1000, 200000), MaxContext: 1 << 20,
 			WeightBytesEach: float64(n("weight bytes", 1, 2)), KVBytesEach: n("kv bytes", 1, 2),
 			TiedEmbeddings: rapid.Bool().Draw(t, "tied"), QKVBias: rapid.Bool().Draw(t, "bias")}

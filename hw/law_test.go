@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/kv"
 	"github.com/sparseserve/sparseserve/sim/metrics"
@@ -14,14 +15,16 @@ import (
 
 // allPairs runs f for every built-in card under every engine and every plain model or one rank's
 // part of it, loaded once.
-func allPairs(t *testing.T, f func(t *rapid.T, p *Profile, m *Model)) {
+func allPairs(t *testing.T, f func(t *rapid.T, p *Profile, m *llm.Model)) {
 	t.Helper()
-	pairs(t, (*Model).Plain, func(t *rapid.T, p *Profile, m *Model) { f(t, p, drawShard(t, p, m)) })
+	pairs(t, (*llm.Model).Plain, func(t *rapid.T, p *Profile, m *llm.Model) {
+		f(t, p, drawShard(t, p, m))
+	})
 }
 
 // drawShard draws a number of GPUs, 1, 2, 4 or 8, and returns one GPU's shard of the model. It
 // returns the whole model if that number does not divide it.
-func drawShard(t *rapid.T, p *Profile, m *Model) *Model {
+func drawShard(t *rapid.T, p *Profile, m *llm.Model) *llm.Model {
 	ranks := 1 << rapid.IntRange(0, 3).Draw(t, "ranks")
 	if shard, err := m.Shard(ranks); err == nil && p.CheckParallel(ranks) == nil {
 		return &shard
@@ -30,10 +33,10 @@ func drawShard(t *rapid.T, p *Profile, m *Model) *Model {
 }
 
 // pairs is allPairs of the models that are wanted.
-func pairs(t *testing.T, want func(*Model) bool, f func(t *rapid.T, p *Profile, m *Model)) {
+func pairs(t *testing.T, want func(*llm.Model) bool, f func(t *rapid.T, p *Profile, m *llm.Model)) {
 	t.Helper()
 	var cards []*Profile
-	var models []*Model
+	var models []*llm.Model
 	for _, n := range CardNames() {
 		for _, engine := range EngineNames() {
 			p, err := Load(n, engine, nil)
@@ -82,7 +85,7 @@ func drawWork(t *rapid.T) sim.Work {
 
 // layerPhysics returns the least seconds of one layer's Work, counted
 // independently of the cost models.
-func layerPhysics(p *Profile, m *Model, w *sim.Work) float64 {
+func layerPhysics(p *Profile, m *llm.Model, w *sim.Work) float64 {
 	var flops, bytes float64
 	d := float64(m.HeadDim)
 	qkv := float64(m.Hidden) * d * float64(m.QHeads+2*m.KVHeads)
@@ -104,7 +107,7 @@ func layerPhysics(p *Profile, m *Model, w *sim.Work) float64 {
 }
 
 func TestLaw10PhysicsLayer(t *testing.T) {
-	allPairs(t, func(t *rapid.T, p *Profile, m *Model) {
+	allPairs(t, func(t *rapid.T, p *Profile, m *llm.Model) {
 		c := newCoster(p, m, &DeviceOptions{})
 		w := drawWork(t)
 		cost := c.layer(&w)
@@ -141,7 +144,7 @@ func TestLaw10PhysicsAbsurdProfile(t *testing.T) {
 	absurd(&p.Save.GPURate, 1e9)
 	absurd(&p.Link.H2D, 1e9)
 	absurd(&p.Link.D2H, 1e9)
-	models := []*Model{mustModel(t, "lwm-7b"), mustModel(t, "llama3-8b"), mustModel(t, "qwen2-7b")}
+	models := []*llm.Model{mustModel(t, "lwm-7b"), mustModel(t, "llama3-8b"), mustModel(t, "qwen2-7b")}
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawShard(t, p, rapid.SampledFrom(models).Draw(t, "model"))
 		w := drawWork(t)
@@ -156,7 +159,7 @@ func TestLaw10PhysicsAbsurdProfile(t *testing.T) {
 }
 
 func TestLaw10PhysicsLink(t *testing.T) {
-	allPairs(t, func(t *rapid.T, p *Profile, _ *Model) { linkPhysics(t, p) })
+	allPairs(t, func(t *rapid.T, p *Profile, _ *llm.Model) { linkPhysics(t, p) })
 }
 
 // linkPhysics checks each engine against the link's achieved and nominal speed.
@@ -185,7 +188,7 @@ func linkPhysics(t *rapid.T, p *Profile) {
 }
 
 func TestLaw10PhysicsStep(t *testing.T) {
-	allPairs(t, func(t *rapid.T, p *Profile, m *Model) {
+	allPairs(t, func(t *rapid.T, p *Profile, m *llm.Model) {
 		w := drawWork(t)
 		stepPhysics(t, p, m, &w, float64(m.Layers)*layerPhysics(p, m, &w))
 	})
@@ -207,7 +210,7 @@ func drawOptions(t *rapid.T) DeviceOptions {
 
 // stepPhysics holds a step of layers of the same work, which take least seconds at the least and
 // move blocks, against the card's peaks and its links, those between GPUs included.
-func stepPhysics(t *rapid.T, p *Profile, m *Model, w *sim.Work, least float64) {
+func stepPhysics(t *rapid.T, p *Profile, m *llm.Model, w *sim.Work, least float64) {
 	opts := drawOptions(t)
 	d, err := NewDevice(p, m, opts)
 	if err != nil {
@@ -224,7 +227,7 @@ func stepPhysics(t *rapid.T, p *Profile, m *Model, w *sim.Work, least float64) {
 		head := 2 * float64(m.Hidden) * float64(m.Vocab)
 		least += math.Max(head*float64(sampled)/p.GPU.PeakFP16.SI(), head/p.GPU.HBMBandwidth.SI())
 	}
-	if n := float64(m.ranks()); n > 1 {
+	if n := float64(m.GPUs()); n > 1 {
 		reduces := float64(2*m.Layers) * ring(n) * 2 * float64(w.Tokens*m.Hidden) /
 			p.Interconnect.Nominal.SI()
 		if least += reduces; timing.Phases.AllReduce.Seconds() < reduces*(1-1e-12) {
@@ -234,7 +237,7 @@ func stepPhysics(t *rapid.T, p *Profile, m *Model, w *sim.Work, least float64) {
 	}
 	if timing.Elapsed.Seconds() < least*(1-1e-12) {
 		t.Fatalf("%s, %s over %d GPUs, %+v, %+v: step takes %v, physics allow %gs", p.Name, m.Name,
-			m.ranks(), opts, w, timing.Elapsed, least)
+			m.GPUs(), opts, w, timing.Elapsed, least)
 	}
 	if saved := float64(m.Layers) *
 		float64(blocks<<14) / p.Link.D2H.SI(); timing.SavesDone.Seconds() < saved*(1-1e-12) {
@@ -344,7 +347,7 @@ func (g *Grid) neverFall() {
 
 // Linears are made monotone first: measured ones may take less for more tokens.
 func TestLaw11MonotoneWork(t *testing.T) {
-	allPairs(t, func(t *rapid.T, p *Profile, m *Model) {
+	allPairs(t, func(t *rapid.T, p *Profile, m *llm.Model) {
 		c := newCoster(neverFalling(p), m, &DeviceOptions{})
 		w := drawWork(t)
 		more := w
@@ -365,7 +368,7 @@ func TestLaw11MonotoneWork(t *testing.T) {
 }
 
 func TestLaw11MonotoneTransfers(t *testing.T) {
-	allPairs(t, func(t *rapid.T, p *Profile, _ *Model) {
+	allPairs(t, func(t *rapid.T, p *Profile, _ *llm.Model) {
 		n, b := logInt(t, 1e7, "blocks"), logInt(t, 1<<20, "block bytes")
 		n2, b2 := n+logInt(t, 1e6, "more blocks")-1, b+logInt(t, 1<<16, "more bytes")-1
 		pool := logInt(t, 1<<40, "pool")

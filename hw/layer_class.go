@@ -1,5 +1,7 @@
 package hw
 
+import "github.com/sparseserve/sparseserve/hw/llm"
+
 // layerClass is the set of optional features of a layer. Layers of the same class cost the same.
 type layerClass struct {
 	routed bool // experts
@@ -8,27 +10,18 @@ type layerClass struct {
 }
 
 // classOf returns the class of a layer.
-func (m *Model) classOf(layer int) layerClass {
+func classOf(m *llm.Model, layer int) layerClass {
 	return layerClass{routed: m.RoutesLayer(layer), window: m.IsWindowed() && m.HasWindow(layer),
 		index: m.IsIndexed() && !m.SharesIndex(layer)}
 }
 
-// BoundTokens returns the most tokens that a decode attends to in bounded layers: an indexer's
-// selection, or a window; 0: no layer is bounded.
-func (m *Model) BoundTokens() int {
-	if m.IsIndexed() {
-		return m.IndexTopK
-	}
-	return m.WindowTokens
-}
-
 // setClass replaces the parts of the price that depend on the class.
-func (c *coster) setClass(p *Profile, m *Model, class layerClass, blockTokens int) {
+func (c *coster) setClass(p *Profile, m *llm.Model, class layerClass, blockTokens int) {
 	c.class = class
-	all := m.matricesOf(class)
+	all := matricesOf(m, class)
 	c.linears = newGEMMOf(p, m, all, m.WeightBytesEach)
 	c.pointwise = newElementwiseOf(p, pointwiseBytes(m, class))
-	c.qkv = float64(m.AttentionLinears()-m.outputLinears()) / float64(weightsOf(all))
+	c.qkv = float64(m.AttentionLinears()-outputLinears(m)) / float64(llm.WeightsOf(all))
 	if class.routed {
 		c.experts = newExperts(p, m)
 	}
@@ -51,7 +44,7 @@ func (c *coster) setClass(p *Profile, m *Model, class layerClass, blockTokens in
 }
 
 // outputLinears returns the number of weights of attention's output.
-func (m *Model) outputLinears() int64 {
+func outputLinears(m *llm.Model) int64 {
 	each := m.HeadDim
 	if m.IsLatent() {
 		each = m.ValueDim
@@ -61,14 +54,14 @@ func (m *Model) outputLinears() int64 {
 
 // newClasses returns the costs of each layer, or nil for a plain model. Layers of the same class
 // share them.
-func newClasses(p *Profile, m *Model, first *coster, opts *DeviceOptions) []*coster {
+func newClasses(p *Profile, m *llm.Model, first *coster, opts *DeviceOptions) []*coster {
 	if m.Plain() {
 		return nil
 	}
 	of := map[layerClass]*coster{}
 	layers := make([]*coster, m.Layers)
 	for i := range layers {
-		class := m.classOf(i)
+		class := classOf(m, i)
 		if of[class] == nil {
 			c := *first
 			c.setClass(p, m, class, opts.BlockTokens)
@@ -77,4 +70,19 @@ func newClasses(p *Profile, m *Model, first *coster, opts *DeviceOptions) []*cos
 		layers[i] = of[class]
 	}
 	return layers
+}
+
+// matricesOf returns the matrices of a layer of class c, without routed experts.
+func matricesOf(m *llm.Model, c layerClass) []llm.Matrix {
+	all := m.AttentionMatrices()
+	if c.index {
+		all = append(all, m.IndexerMatrices()...)
+	}
+	switch {
+	case !c.routed:
+		return append(all, m.FFNMatrices(m.FFN)...)
+	case m.SharedExperts > 0:
+		all = append(all, m.FFNMatrices(m.SharedExperts*m.ExpertFFN/m.Spread())...)
+	}
+	return append(all, llm.Matrix{Rows: m.Hidden, Columns: m.Experts}) // the router
 }

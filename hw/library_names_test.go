@@ -1,6 +1,10 @@
 package hw
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/sparseserve/sparseserve/hw/llm"
+)
 
 // A suggestion is of the same product, and a name of the hub is answered with what is wanted.
 func TestSuggestionsAreOfTheSameProduct(t *testing.T) {
@@ -16,12 +20,13 @@ func TestSuggestionsAreOfTheSameProduct(t *testing.T) {
 		}
 		wantError(t, word, err, near)
 	}
-	_, err = LoadModel("lvm-7b")
+	_, err = llm.Load("lvm-7b")
 	wantError(t, "lvm-7b", err, `did you mean "lwm-7b"`)
-	_, err = LoadModel("Qwen/Qwen3-33B")
+	_, err = llm.Load("Qwen/Qwen3-33B")
 	wantError(t, "hub", err, "https://huggingface.co/Qwen/Qwen3-33B/resolve/main/config.json",
 		"nearest in the catalogue are Qwen/Qwen3-3", "Qwen/Qwen3-32B")
-	if HubName("some/folder/model") || HubName("own/config.json") || !HubName("Qwen/Qwen3-32B") {
+	if llm.HubName("some/folder/model") || llm.HubName("own/config.json") ||
+		!llm.HubName("Qwen/Qwen3-32B") {
 		t.Error("HubName")
 	}
 }

@@ -1,6 +1,10 @@
 package hw
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/sparseserve/sparseserve/hw/llm"
+)
 
 // Names as people type them mean built-in cards and models; ids of other checkpoints do not.
 func TestNamesAsTyped(t *testing.T) {
@@ -18,7 +22,7 @@ func TestNamesAsTyped(t *testing.T) {
 		"Qwen/Qwen3-14B-FP8":   "qwen3-14b-fp8",
 		"Qwen/Qwen3-235B-A22B": "qwen3-235b-a22b-bf16", "openai/gpt-oss-120b": "gpt-oss-120b",
 		"Qwen/Qwen3-235B-A22B-FP8": "qwen3-235b-a22b", "qwen3-14b": "qwen3-14b", "nope": "nope"} {
-		if got := ModelName(typed); got != want {
+		if got := llm.NameOf(typed); got != want {
 			t.Errorf("model %s: %s, want %s", typed, got, want)
 		}
 	}

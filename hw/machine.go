@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/hw/builtin"
 	"github.com/sparseserve/sparseserve/internal/tomlfile"
 )
 
@@ -58,13 +59,13 @@ func (c *Card) kernelsOf(library, gpu string) (k *Kernels, measured *Card, err e
 		return nil, nil, errNoKernels
 	}
 	dir := ""
-	if LooksLikePath(gpu) {
+	if builtin.LooksLikePath(gpu) {
 		dir = filepath.Dir(gpu)
 	}
 	if k, err = loadKernels(file, dir); err != nil || k.MeasuredOn == c.Name {
 		return k, c, err
 	}
-	if measured, err = LoadCard(inFolder(k.MeasuredOn, dir)); err != nil {
+	if measured, err = LoadCard(builtin.InFolder(k.MeasuredOn, dir)); err != nil {
 		err = fmt.Errorf("kernels %s: measured_on: %w", k.Name, err)
 	}
 	return k, measured, err
@@ -111,20 +112,20 @@ func (p *Profile) Write(path, engine string) error {
 	if built, err := LoadCard(p.Name); err == nil && built.Kernels.FA3 != built.Kernels.FA2 {
 		c.Kernels.FA3 = built.Kernels.FA3 // no calibration measures it
 	}
-	if err := c.validate(); err != nil {
+	if err := c.Validate(); err != nil {
 		return fmt.Errorf("refusing to write an invalid card: %w", err)
 	}
 	if err := p.Validate(); err != nil {
 		return fmt.Errorf("refusing to write an invalid machine: %w", err)
 	}
-	return writeAll(map[string]any{to.Kernels: k, to.Engine: e, to.Card: c})
+	return builtin.Write(map[string]any{to.Kernels: k, to.Engine: e, to.Card: c})
 }
 
 // Write writes an engine's file. The engine is named after the file.
 func (e *Engine) Write(path, title string) error {
 	named := *e
 	named.Name, named.Title = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), title
-	return writeAll(map[string]any{path: &named})
+	return builtin.Write(map[string]any{path: &named})
 }
 
 // WriteBuiltIn writes a calibrated machine over the built-in kernels and card of these names in the
@@ -145,5 +146,5 @@ func (p *Profile) WriteBuiltIn(dir, card, kernels string) error {
 	}
 	k.Provenance, k.KernelCosts = p.Provenance, p.KernelCosts
 	files[filepath.Join(dir, "kernels", kernels+".toml")] = k
-	return writeAll(files)
+	return builtin.Write(files)
 }

@@ -5,12 +5,13 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
 // What costs keep of the last step changes no price of the next.
 func TestPricesForget(t *testing.T) {
-	allPairs(t, func(t *rapid.T, p *Profile, m *Model) {
+	allPairs(t, func(t *rapid.T, p *Profile, m *llm.Model) {
 		kept := newCoster(p, m, &DeviceOptions{})
 		for range 6 {
 			fresh := newCoster(p, m, &DeviceOptions{})

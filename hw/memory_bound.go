@@ -3,6 +3,7 @@ package hw
 import (
 	"math"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -43,7 +44,7 @@ const ctasPerSM = 2
 const splitTokens = 4 * 32
 
 // newMemoryBound prices items (tokens or blocks) of bytesEach bytes and 4 d FLOPs per query head.
-func newMemoryBound(p *Profile, m *Model, s Stream, bytesEach float64,
+func newMemoryBound(p *Profile, m *llm.Model, s Stream, bytesEach float64,
 	items func(*sim.Work) int64) memoryBound {
 	return memoryBound{
 		peak: p.peak(), launch: s.Launch.SI(), floor: s.Floor.optional(), rate: s.Rate.SI(),

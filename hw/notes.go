@@ -3,6 +3,7 @@ package hw
 import (
 	"fmt"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
@@ -37,7 +38,7 @@ type notes struct {
 // noteScatter the text has a format for the value asked.
 type costNote struct{ kernel, text string }
 
-func newNotes(p *Profile, m *Model, c *coster) *notes {
+func newNotes(p *Profile, m *llm.Model, c *coster) *notes {
 	note := func(kernel, format string, args ...any) costNote {
 		return costNote{kernel, fmt.Sprintf(format, args...)}
 	}

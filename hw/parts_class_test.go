@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -15,7 +16,7 @@ import (
 // wide as all of them with any number of tokens up to theirs: each has some of the tokens, and
 // GEMMs of few tokens may cost more than of many.
 func TestExpertsBetweenActiveAndTotal(t *testing.T) {
-	pairs(t, (*Model).IsMixture, func(t *rapid.T, p *Profile, m *Model) {
+	pairs(t, (*llm.Model).IsMixture, func(t *rapid.T, p *Profile, m *llm.Model) {
 		derived := *p
 		derived.Experts = nil // what experts of other kernels were measured to take is no GEMM's
 		e := newExperts(&derived, m)
@@ -38,7 +39,7 @@ func TestExpertsBetweenActiveAndTotal(t *testing.T) {
 // Weights of FP8 take from half the time of 16 bits to all of it, the less the more bytes bind;
 // without FP8 arithmetic many tokens take as long as in 16 bits.
 func TestNarrowWeights(t *testing.T) {
-	pairs(t, func(*Model) bool { return true }, func(t *rapid.T, p *Profile, m *Model) {
+	pairs(t, func(*llm.Model) bool { return true }, func(t *rapid.T, p *Profile, m *llm.Model) {
 		n := float64(logInt(t, 1<<16, "tokens"))
 		eight, sixteen := newShapeGEMM(p, m, 1e9, 1), newShapeGEMM(p, m, 1e9, 2)
 		a, b := eight.beyond(n), sixteen.beyond(n)
@@ -58,10 +59,10 @@ func TestLatentOfOneHead(t *testing.T) {
 	for _, card := range CardNames() {
 		p := mustProfile(t, card)
 		p.DenseDecode.Merge = Figure{}
-		plain := &Model{Hidden: 4096, QHeads: 1, KVHeads: 1, HeadDim: 128, FFN: 4096, WeightBytesEach: 2,
-			KVBytesEach: 2}
+		plain := &llm.Model{Hidden: 4096, QHeads: 1, KVHeads: 1, HeadDim: 128, FFN: 4096,
+			WeightBytesEach: 2, KVBytesEach: 2}
 		latent := *plain
-		latent.Latent = Latent{KVRank: 256, NopeDim: 128, ValueDim: 128}
+		latent.Latent = llm.Latent{KVRank: 256, NopeDim: 128, ValueDim: 128}
 		a, b := newDense(p, plain), newLatentDecode(p, &latent, p.DenseDecode)
 		b.computed = b.flops
 		for n := 1.0; n < 1e8; n *= 7 {
@@ -134,7 +135,7 @@ func TestSelectionAgainstFlashMLA(t *testing.T) {
 // Windows and selections that no context is longer than change nothing, and beyond them decodes
 // cost no more with the context, scores of the selection apart.
 func TestBoundsOfAttention(t *testing.T) {
-	allClasses(t, func(t *rapid.T, p *Profile, m *Model) {
+	allClasses(t, func(t *rapid.T, p *Profile, m *llm.Model) {
 		if m.BoundTokens() == 0 {
 			return
 		}

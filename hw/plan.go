@@ -3,6 +3,8 @@ package hw
 import (
 	"fmt"
 	"math"
+
+	"github.com/sparseserve/sparseserve/hw/llm"
 )
 
 // HBMPlan is the division of a card's memory, in bytes. The parts add up to Usable.
@@ -19,13 +21,13 @@ type HBMPlan struct {
 // KVBudget returns the HBM that remains for KV at the given utilisation (0 to 1], with batches of
 // at most maxTokens tokens and maxRows rows of logits. It is an error if no KV fits.
 //
-//	activations = maxTokens x (2 FFN + 6 hidden) x 2 B  (Model.activations)
+//	activations = maxTokens x (2 FFN + 6 hidden) x 2 B  (activations)
 //	logits      = maxRows x vocab x 4 B x 2
 //
 // Activations are gate and up, and the hidden state, residual, Q, K, V and
 // attention output of one layer; logits are fp32, with a copy for sampling. Neither counts if they
 // lie outside the utilisation (Static).
-func (p *Profile) KVBudget(m *Model, utilisation float64, maxTokens, maxRows int) (
+func (p *Profile) KVBudget(m *llm.Model, utilisation float64, maxTokens, maxRows int) (
 	HBMPlan, error) {
 	if !(utilisation > 0 && utilisation <= 1) {
 		return HBMPlan{}, fmt.Errorf("HBM utilisation: want above 0 and at most 1, got %v", utilisation)
@@ -38,9 +40,9 @@ func (p *Profile) KVBudget(m *Model, utilisation float64, maxTokens, maxRows int
 	h := HBMPlan{
 		Size:        int64(size),
 		Usable:      int64(math.Floor(size * utilisation)),
-		Weights:     m.WeightBytes() + m.draftWeightBytes(),
+		Weights:     m.WeightBytes() + m.DraftWeightBytes(),
 		Runtime:     int64(p.GPU.Runtime.SI()),
-		Activations: int64(maxTokens) * m.activations() * 2,
+		Activations: int64(maxTokens) * activations(m) * 2,
 		Logits:      int64(maxRows) * int64(m.Vocab) * 4 * 2,
 	}
 	if p.Static.On {
@@ -58,14 +60,14 @@ func (p *Profile) KVBudget(m *Model, utilisation float64, maxTokens, maxRows int
 
 // activations returns the most values per token in a layer: gate and up of all FFNs that the token
 // passes, a copy of the token for each expert, and decompressed latents.
-func (m *Model) activations() int64 {
+func activations(m *llm.Model) int64 {
 	ffn := 0
-	if m.ownFFNs() > 0 {
+	if m.OwnFFNs() > 0 {
 		ffn = 2 * m.FFN
 	}
 	if m.IsMixture() {
 		// the experts of all tokens may be on one rank
-		ffn = max(ffn, 2*m.expertColumns()*m.spread()+m.ExpertsPerToken*m.Hidden)
+		ffn = max(ffn, 2*m.ExpertColumns()*m.Spread()+m.ExpertsPerToken*m.Hidden)
 	}
 	n := int64(ffn + 6*m.Hidden)
 	if m.IsLatent() {
@@ -73,9 +75,5 @@ func (m *Model) activations() int64 {
 	}
 	return n
 }
-
-// TokenValues returns the values per token when all tokens of a prompt are prefilled layer by
-// layer: the hidden state, and the queries, which attention overwrites.
-func (m *Model) TokenValues() int { return m.Hidden + m.QHeads*m.HeadDim }
 
 func gib(bytes int64) string { return fmt.Sprintf("%.2f GiB", float64(bytes)/(1<<30)) }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -55,7 +56,7 @@ type prefillAttention struct {
 
 // newPrefillAttention prices attention over KV blocks of blockTokens tokens; 0: K and V are in
 // tensors.
-func newPrefillAttention(p *Profile, m *Model, blockTokens int) prefillAttention {
+func newPrefillAttention(p *Profile, m *llm.Model, blockTokens int) prefillAttention {
 	a := prefillAttention{
 		peak:    p.peak(),
 		flops:   4 * float64(m.HeadDim*m.QHeads),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/pattern"
@@ -24,7 +25,7 @@ type Costs struct {
 }
 
 // Costs returns the cost models for a model. K and V of prompts are in tensors.
-func (p *Profile) Costs(m *Model) Costs {
+func (p *Profile) Costs(m *llm.Model) Costs {
 	gemm, elementwise, prefill := newGEMM(p, m), newElementwise(p, m),
 		newPrefillAttention(p, m, 0)
 	dense, sparse, scoring := newDense(p, m), newSparse(p, m), newScoring(p, m)
@@ -57,13 +58,13 @@ func (t *transfer) secondsOver(poolBytes, blocks, blockBytes int64) float64 {
 }
 
 // PrefillFLOPs returns the FLOPs of one layer's attention of a chunk.
-func PrefillFLOPs(m *Model, span sim.Span) float64 {
+func PrefillFLOPs(m *llm.Model, span sim.Span) float64 {
 	a := prefillAttention{flops: 4 * float64(m.HeadDim*m.QHeads)}
 	return a.spanFLOPs(span)
 }
 
 // PrefillRate returns the FLOP/s of dense prefill attention of a chunk, without launch.
-func (p *Profile) PrefillRate(m *Model, span sim.Span) float64 {
+func (p *Profile) PrefillRate(m *llm.Model, span sim.Span) float64 {
 	a := newPrefillAttention(p, m, 0)
 	rate, _ := a.rate.power(math.Max(float64(span.Query), a.shortest()))
 	return rate
@@ -72,7 +73,7 @@ func (p *Profile) PrefillRate(m *Model, span sim.Span) float64 {
 // PrefillSeconds returns the seconds of one layer's attention to a chunk, with each query head's
 // pattern, and of the indices. Without groups attention is dense. K and V before the chunk are in
 // KV blocks of blockTokens tokens; 0: in tensors.
-func (p *Profile) PrefillSeconds(m *Model, groups []pattern.Group, span sim.Span,
+func (p *Profile) PrefillSeconds(m *llm.Model, groups []pattern.Group, span sim.Span,
 	blockTokens int) (attention, index float64) {
 	dense := newPrefillAttention(p, m, blockTokens)
 	if len(groups) == 0 || groups[0].Kind == pattern.Dense {
@@ -85,7 +86,7 @@ func (p *Profile) PrefillSeconds(m *Model, groups []pattern.Group, span sim.Span
 
 // DecodeIteration returns the time of one dense decode step of batch requests at the given context,
 // with all KV in HBM. Service levels are multiples of it (SparseServe §4.2: 25 times).
-func DecodeIteration(p *Profile, m *Model, context, batch int) (des.Time, error) {
+func DecodeIteration(p *Profile, m *llm.Model, context, batch int) (des.Time, error) {
 	if context < 1 || batch < 1 {
 		return 0, fmt.Errorf("decode iteration: want a context and a batch of at least 1, got %d and %d",
 			context, batch)
@@ -117,6 +118,6 @@ const (
 )
 
 // ReferenceIteration returns DecodeIteration at the reference condition.
-func ReferenceIteration(p *Profile, m *Model) (des.Time, error) {
+func ReferenceIteration(p *Profile, m *llm.Model) (des.Time, error) {
 	return DecodeIteration(p, m, referenceContext, referenceBatch)
 }

@@ -90,7 +90,11 @@ func (p *KernelCosts) checkRows(
 		path := fmt.Sprintf("%s[%d]", name, i)
 		shape, tokens := row(i)
 		if p.shape(shape) == nil {
-			return tomlfile.Wrong(path+".shape", "%w", p.unknownShape(shape))
+			var known []string
+			for _, s := range p.Shapes {
+				known = append(known, s.Name)
+			}
+			return tomlfile.Wrong(path+".shape", "want one of %q, got %q", known, shape)
 		}
 		if tokens <= last[shape] {
 			return tomlfile.Wrong(path+".tokens", "want tokens that rise from row to row, got %d after %d",
@@ -99,14 +103,6 @@ func (p *KernelCosts) checkRows(
 		last[shape] = tokens
 	}
 	return nil
-}
-
-func (p *KernelCosts) unknownShape(name string) error {
-	known := make([]string, len(p.Shapes))
-	for i, s := range p.Shapes {
-		known[i] = s.Name
-	}
-	return unknownName("shape", name, known)
 }
 
 // checkPrefill checks that costs never fall.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sparseserve/sparseserve/hw/builtin"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/tomlfile"
 )
 
@@ -139,7 +141,7 @@ func TestFileErrors(t *testing.T) {
 // builtIn lists the built-in files.
 func builtIn() (all []string) {
 	for folder, names := range map[string][]string{"cards/": CardNames(),
-		"kernels/": names(kernelFiles, "kernels"),
+		"kernels/": builtin.Names(kernelFiles, "kernels"),
 		"engines/": EngineNames()} {
 		for _, name := range names {
 			all = append(all, folder+name+".toml")
@@ -187,7 +189,7 @@ func FuzzParseProfile(f *testing.F) {
 	}
 	f.Add("[[linears]]\nshape = '''\n")
 	f.Add("a = [ { b = ")
-	m, err := LoadModel("llama3-8b")
+	m, err := llm.Load("llama3-8b")
 	if err != nil {
 		f.Fatal(err)
 	}

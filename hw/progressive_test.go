@@ -5,6 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
@@ -12,7 +13,7 @@ import (
 )
 
 // layerOfRounds runs one layer of progressive attention on a card of its own.
-func layerOfRounds(t interface{ Fatal(...any) }, p *Profile, m *Model, pipelined bool,
+func layerOfRounds(t interface{ Fatal(...any) }, p *Profile, m *llm.Model, pipelined bool,
 	rounds []sim.Round) metrics.Timing {
 	d, err := NewDevice(p, m,
 		DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true,

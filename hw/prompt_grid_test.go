@@ -5,6 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -18,7 +19,7 @@ func TestPromptsOfAGridAreMonotone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := LoadModel(rapid.SampledFrom([]string{"llama2-7b", "llama3.1-8b", "qwen3-14b"}).Draw(t,
+		m, err := llm.Load(rapid.SampledFrom([]string{"llama2-7b", "llama3.1-8b", "qwen3-14b"}).Draw(t,
 			"model"))
 		if err != nil {
 			t.Fatal(err)

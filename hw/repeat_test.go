@@ -5,6 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/metrics"
@@ -14,7 +15,7 @@ import (
 // one, through steps between which the clock rests and the engine plans ahead.
 func TestRepeatIsEveryLayer(t *testing.T) {
 	next := 0
-	allPairs(t, func(t *rapid.T, p *Profile, m *Model) {
+	allPairs(t, func(t *rapid.T, p *Profile, m *llm.Model) {
 		opts := DeviceOptions{TopP: rapid.Bool().Draw(t, "topp")}
 		at, each := mustDevice(t, p, m, opts), mustDevice(t, p, m, opts)
 		now := des.Time(0)
@@ -68,7 +69,7 @@ func TestRepeatIsEveryLayer(t *testing.T) {
 // A step like the one before waits for the host as it did, however slow that is.
 func TestNextWaitsForTheHost(t *testing.T) {
 	waited := 0
-	allPairs(t, func(t *rapid.T, p *Profile, m *Model) {
+	allPairs(t, func(t *rapid.T, p *Profile, m *llm.Model) {
 		at, each := mustDevice(t, p, m, DeviceOptions{}), mustDevice(t, p, m, DeviceOptions{})
 		ahead := rapid.Bool().Draw(t, "ahead")
 		for _, d := range []*Device{at, each} {
@@ -102,7 +103,7 @@ func TestNextWaitsForTheHost(t *testing.T) {
 // sameClock compares what devices know of their cards' clocks, where these have figures.
 func sameClock(a, b *Device) bool { return a.clock == b.clock || a.clock.settling == 0 }
 
-func mustDevice(t *rapid.T, p *Profile, m *Model, opts DeviceOptions) *Device {
+func mustDevice(t *rapid.T, p *Profile, m *llm.Model, opts DeviceOptions) *Device {
 	d, err := NewDevice(p, m, opts)
 	if err != nil {
 		t.Fatal(err)

@@ -1,5 +1,7 @@
 package hw
 
+import "github.com/sparseserve/sparseserve/hw/llm"
+
 // roundTrip models the delay of a layer between selection and loading: the lists of selected blocks
 // go down to the CPU, and block tables of the same size come back.
 //
@@ -25,4 +27,6 @@ func (r *roundTrip) of(bytes float64) float64 {
 // ListBytes returns the bytes of one layer's lists when decodes select the given tokens per KV
 // head: 4 for each block of 32. With offloading, the same number of bytes of slots comes back.
 // Loaded blocks add 16 bytes each, which is negligible.
-func ListBytes(m *Model, selected float64) float64 { return selected * 4 * float64(m.KVHeads) / 32 }
+func ListBytes(m *llm.Model, selected float64) float64 {
+	return selected * 4 * float64(m.KVHeads) / 32
+}

@@ -1,6 +1,9 @@
 package hw
 
-import "github.com/sparseserve/sparseserve/sim"
+import (
+	"github.com/sparseserve/sparseserve/hw/llm"
+	"github.com/sparseserve/sparseserve/sim"
+)
 
 // Selected is the time of a layer's small kernels if an indexer selects the latents that attention
 // reads (DeepSeek sparse attention). The larger kernels have grids.
@@ -30,7 +33,7 @@ type selected struct {
 }
 
 // newSelected returns nil if the kernels have no grids for the model or the model has no indexer.
-func newSelected(p *Profile, m *Model) *selected {
+func newSelected(p *Profile, m *llm.Model) *selected {
 	prompts, decodes := p.grid(GridSelectedPrefill, KVType(m)), p.grid(GridSelected, KVType(m))
 	if prompts == nil || decodes == nil || !m.IsIndexed() || !m.IsLatent() {
 		return nil
@@ -95,8 +98,8 @@ func (s *selected) at(tokens, requests, queries float64) float64 {
 }
 
 // ModuleLinears returns the linears of a layer's attention and of its indexer, in seconds.
-func (p *Profile) ModuleLinears(m *Model, tokens int) float64 {
-	g := newGEMMOf(p, m, append(m.attentionMatrices(), m.indexerMatrices()...),
+func (p *Profile) ModuleLinears(m *llm.Model, tokens int) float64 {
+	g := newGEMMOf(p, m, append(m.AttentionMatrices(), m.IndexerMatrices()...),
 		m.WeightBytesEach)
 	t, _ := g.of(float64(tokens))
 	return t
@@ -104,7 +107,7 @@ func (p *Profile) ModuleLinears(m *Model, tokens int) float64 {
 
 // SelectedSeconds returns the seconds of attention and indexer in one layer, by the grids of
 // selected latents.
-func (p *Profile) SelectedSeconds(m *Model, w *sim.Work) float64 {
+func (p *Profile) SelectedSeconds(m *llm.Model, w *sim.Work) float64 {
 	s, requests := newSelected(p, m), float64(w.Decodes)
 	attention, index := s.prefill(w.Prefill)
 	return attention + index + s.decode(float64(w.BoundedTokens), requests, 1) +

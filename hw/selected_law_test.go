@@ -5,6 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -16,7 +17,7 @@ func TestLaw11MonotoneSelected(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"deepseek-v3.2", "glm-5"} {
-		m, err := LoadModel(name)
+		m, err := llm.Load(name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -30,7 +31,7 @@ func TestShardLayersAgainstMeasured(t *testing.T) {
 		if n, _ := fmt.Sscan(line, &name, &ranks, &requests, &layer, &alone); n < 5 {
 			continue // a header
 		}
-		var m Model
+		var m llm.Model
 		if name == "llama3-70b" {
 			m = *mustModel(t, "codellama-34b") // which differs in its FFN
 			m.FFN = 28672

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 )
@@ -57,7 +58,7 @@ func TestLaw10AllReduce(t *testing.T) {
 		}
 		bytes, before := rapid.Float64Range(1, 1e10).Draw(t, "bytes"), int64(0)
 		for n := 2; n <= 8; n *= 2 {
-			a, err := newAllReduce(p, &Model{Ranks: n})
+			a, err := newAllReduce(p, &llm.Model{Ranks: n})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,7 +99,7 @@ func TestStepOfShards(t *testing.T) {
 		t.Errorf("one GPU %v, two %v, four %v", one.Elapsed, two.Elapsed, four.Elapsed)
 	}
 	hidden := float64(batch * m.Hidden * 2)
-	a, _ := newAllReduce(p, &Model{Ranks: 2})
+	a, _ := newAllReduce(p, &llm.Model{Ranks: 2})
 	want := float64(int64(2*m.Layers+1))*a.of(hidden).Seconds() +
 		a.of(batch*float64(m.Vocab)).Seconds()
 	if got := two.Phases.AllReduce.Seconds(); math.Abs(got/want-1) > 1e-6 ||

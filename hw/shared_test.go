@@ -11,12 +11,13 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
 // Reading some tokens again never costs more than reading others, and the less the more they are.
 func TestReadingAgainCostsLess(t *testing.T) {
-	allPairs(t, func(t *rapid.T, p *Profile, m *Model) {
+	allPairs(t, func(t *rapid.T, p *Profile, m *llm.Model) {
 		c := newDense(p, m)
 		w := sim.Work{Decodes: rapid.IntRange(2, 64).Draw(t, "decodes")}
 		context := logInt(t, 1<<17, "context")

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/tomlfile"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/pattern"
@@ -53,7 +54,7 @@ type sparseCost struct {
 	fused, assumed bool // assumed: the card has no row for this pattern
 }
 
-func newSparsePrefill(p *Profile, m *Model, dense prefillAttention) sparsePrefill {
+func newSparsePrefill(p *Profile, m *llm.Model, dense prefillAttention) sparsePrefill {
 	s := sparsePrefill{
 		dense: dense, dim: m.HeadDim, hbm: p.GPU.HBMBandwidth.SI(), rows: map[pattern.Kind]sparseCost{},
 	}

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/metrics"
@@ -22,7 +23,7 @@ func drawHead(t *rapid.T) pattern.Head {
 }
 
 // drawPatterns divides a layer's query heads among a few patterns.
-func drawPatterns(t *rapid.T, m *Model) (groups []pattern.Group) {
+func drawPatterns(t *rapid.T, m *llm.Model) (groups []pattern.Group) {
 	for left := m.QHeads; left > 0; {
 		n := rapid.IntRange(1, left).Draw(t, "heads")
 		groups, left = append(groups, pattern.Group{Head: drawHead(t), Heads: float64(n)}), left-n
@@ -37,7 +38,7 @@ func drawSpan(t *rapid.T) sim.Span {
 // The least seconds of sparse prefill: a row keeps what naive counting of its keys says, and the
 // keys of the last row are read.
 func TestLaw10PhysicsSparsePrefill(t *testing.T) {
-	allPairs(t, func(t *rapid.T, p *Profile, m *Model) {
+	allPairs(t, func(t *rapid.T, p *Profile, m *llm.Model) {
 		c := newCoster(p, m, &DeviceOptions{})
 		s := drawSpan(t)
 		w := sim.Work{Tokens: s.Query, Prefill: []sim.Span{s}, Patterns: drawPatterns(t, m)}
@@ -88,12 +89,12 @@ func TestLaw10PhysicsAbsurdSparsePrefill(t *testing.T) {
 	}
 }
 
-func groupOf(h pattern.Head, m *Model) []pattern.Group {
+func groupOf(h pattern.Head, m *llm.Model) []pattern.Group {
 	return []pattern.Group{{Head: h, Heads: float64(m.QHeads)}}
 }
 
 func TestLaw11MonotoneSparsePrefill(t *testing.T) {
-	allPairs(t, func(t *rapid.T, p *Profile, m *Model) {
+	allPairs(t, func(t *rapid.T, p *Profile, m *llm.Model) {
 		c := newCoster(p, m, &DeviceOptions{})
 		uncounted := newSparsePrefill(p, m, c.prefill) // its columns cost what blocks do
 		lines := uncounted.rows[pattern.VerticalSlash]

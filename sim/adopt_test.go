@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
@@ -211,7 +212,7 @@ func TestChunksTakeUpBlocksBeforeDecodesSelect(t *testing.T) {
 // link needs hides all loads but the first layer's and what the kernel that loads slows it down,
 // and a slow link is busy all the time.
 func TestPrefixesLoadBesideTheLayerBefore(t *testing.T) {
-	m, err := hw.LoadModel("llama3-8b")
+	m, err := llm.Load("llama3-8b")
 	if err != nil {
 		t.Fatal(err)
 	}

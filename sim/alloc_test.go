@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
@@ -22,7 +23,7 @@ func (quiet) Step(*metrics.Step) error       { return nil }
 // decoding returns a server on the modelled A100 in which eight long requests are in the midst of
 // their decodes: SparseServe, changed if at all.
 func decoding(t testing.TB, eviction string, change func(*sim.Spec)) *sim.Server {
-	model, err := hw.LoadModel("lwm-7b")
+	model, err := llm.Load("lwm-7b")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,22 +8,23 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/memory"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // index gives a model latents and an indexer.
-func index(m *hw.Model) {
+func index(m *llm.Model) {
 	m.KVHeads, m.HeadDim = 1, 24
-	m.Latent = hw.Latent{KVRank: 32, RopeDim: 8, NopeDim: 16, ValueDim: 16, QRank: 32}
-	m.Indexer = hw.Indexer{IndexTopK: 20, IndexHeads: 2, IndexHeadDim: 16, IndexKeyBytes: 20}
+	m.Latent = llm.Latent{KVRank: 32, RopeDim: 8, NopeDim: 16, ValueDim: 16, QRank: 32}
+	m.Indexer = llm.Indexer{IndexTopK: 20, IndexHeads: 2, IndexHeadDim: 16, IndexKeyBytes: 20}
 }
 
 // window gives the model of a scenario a window in every second layer, and its system nothing that
 // does not go with it.
 func window(c *scenario, tokens int) {
-	c.model.Window = hw.Window{WindowTokens: tokens, WindowPattern: "wf"[:min(2, c.model.Layers)]}
+	c.model.Window = llm.Window{WindowTokens: tokens, WindowPattern: "wf"[:min(2, c.model.Layers)]}
 	c.spec.PrefixCache.DRAMGiB, c.spec.PrefixCache.SSDGiB = 0, 0
 	switch {
 	case !c.spec.CachesPrefixes():

@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/memory"
@@ -39,7 +40,7 @@ func (c *scenario) vary(t *rapid.T) *scenario {
 		}
 	}
 	if rapid.IntRange(0, 2).Draw(t, "experts") == 0 {
-		c.model.Mixture = hw.Mixture{Experts: 8, ExpertsPerToken: 2, ExpertFFN: 64}
+		c.model.Mixture = llm.Mixture{Experts: 8, ExpertsPerToken: 2, ExpertFFN: 64}
 	}
 	if c.priced = rapid.Bool().Draw(t, "priced loads"); c.priced {
 		c.spec.PrefixCache.Load = sim.LoadCheaper
@@ -83,7 +84,7 @@ func (c *scenario) arrival(r *metrics.Request) *sim.Arrival {
 // drawWindows draws a run of a model with windows in some layers, with vLLM's prefix cache.
 func drawWindows(t *rapid.T) *scenario {
 	c := drawDense(t)
-	c.model.Latent, c.model.Indexer = hw.Latent{}, hw.Indexer{}
+	c.model.Latent, c.model.Indexer = llm.Latent{}, llm.Indexer{}
 	c.model.Layers = max(2, c.model.Layers)
 	if c.spec.PrefixCache.Mode = sim.PrefixVLLM; c.spec.NoPrefixCache() != "" {
 		c.spec.Prefill.Split = "chunked"

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
@@ -62,7 +62,7 @@ func (l *lastStep) Step(r *metrics.Step) error { l.rec = *r; return nil }
 // head) groups, 64 blocks each, 16 requests of 10,000 tokens and more, with HBM for 1.1 times what
 // they select in one step.
 func BenchmarkBookkeeping(b *testing.B) {
-	model, err := hw.LoadModel("lwm-7b")
+	model, err := llm.Load("lwm-7b")
 	if err != nil {
 		b.Fatal(err)
 	}

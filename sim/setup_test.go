@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
@@ -22,7 +22,7 @@ import (
 // scenario is one random run: a small model on a real card's cost models,
 // under any system that a configuration can describe.
 type scenario struct {
-	model     hw.Model
+	model     llm.Model
 	gpu       string
 	spec      sim.Spec
 	hbm       int64 // bytes for KV
@@ -42,8 +42,8 @@ func (c *scenario) String() string {
 }
 
 // tiny returns a model small enough to run every head of in microseconds.
-func tiny(layers, kvHeads int) hw.Model {
-	return hw.Model{
+func tiny(layers, kvHeads int) llm.Model {
+	return llm.Model{
 		Name: "tiny", Layers: layers, Hidden: 64, QHeads: 2 * kvHeads, KVHeads: kvHeads,
 		HeadDim: 16, FFN: 128, Vocab: 100, MaxContext: 400, Tokenizer: "llama2", WeightBytesEach: 2,
 		KVBytesEach: 2,

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -23,7 +24,7 @@ type moduleColumns struct {
 
 // module is one measured attention module, with its work for the cost model.
 type module struct {
-	model   *hw.Model
+	model   *llm.Model
 	work    sim.Work
 	linears float64 // s
 	seconds float64
@@ -165,7 +166,7 @@ func (im *importer) modules(p *hw.Profile, operation, engine string) ([]module, 
 		model, weights, kv string
 		heads, tokens      int64
 	}
-	models, linears := map[of]*hw.Model{}, map[of]float64{}
+	models, linears := map[of]*llm.Model{}, map[of]float64{}
 	indexed := strings.HasPrefix(operation, "dsa")
 	for i := range rows {
 		r := &rows[i]
@@ -188,7 +189,7 @@ func (im *importer) modules(p *hw.Profile, operation, engine string) ([]module, 
 		}
 		key := of{name, kind, kv, r.of.Heads, 0}
 		if models[key] == nil {
-			m, err := hw.LoadModel(name)
+			m, err := llm.Load(name)
 			if err != nil {
 				return nil, common{}, err
 			}

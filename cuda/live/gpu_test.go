@@ -14,7 +14,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/cuda/weights"
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
@@ -136,7 +136,7 @@ func greedy(t *testing.T, m live.Machine, folder string, spec sim.Spec, sparse b
 	}
 	defer source.Close()
 	c := source.Config()
-	model := hw.Model{
+	model := llm.Model{
 		Name: "hf", Layers: c.Layers, Hidden: c.Hidden, QHeads: c.HeadsQ, KVHeads: c.HeadsKV,
 		HeadDim: c.HeadDim, FFN: c.FFN, Vocab: c.Vocab, MaxContext: 1024, Tokenizer: "llama2",
 		WeightBytesEach: 2, KVBytesEach: 2,

@@ -15,6 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/metrics"
@@ -199,9 +200,9 @@ func TestListsAreAsLongAsTheModelHasThem(t *testing.T) {
 
 // onNothing readies a server of LWM-7B's shape on a machine that does nothing. step runs a step
 // and returns its decodes.
-func onNothing(b testing.TB, spec sim.Spec, requests int, kv int64) (m *nothing, shape *hw.Model,
+func onNothing(b testing.TB, spec sim.Spec, requests int, kv int64) (m *nothing, shape *llm.Model,
 	device *live.Device, step func() int) {
-	model, err := hw.LoadModel("lwm-7b")
+	model, err := llm.Load("lwm-7b")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/reference"
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
@@ -175,8 +176,8 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 	return r
 }
 
-func tiny(shape *weights.Config) hw.Model {
-	return hw.Model{
+func tiny(shape *weights.Config) llm.Model {
+	return llm.Model{
 		Name: "tiny", Layers: shape.Layers, Hidden: shape.Hidden, QHeads: shape.HeadsQ,
 		KVHeads: shape.HeadsKV, HeadDim: shape.HeadDim, FFN: shape.FFN, Vocab: shape.Vocab,
 		MaxContext: 400, Tokenizer: "llama2", WeightBytesEach: 2, KVBytesEach: 2,
@@ -192,7 +193,7 @@ func flatScores() score.Params {
 }
 
 // server is the server of a scenario; it lacks a device.
-func (c *scenario) server(m *hw.Model) sim.Config {
+func (c *scenario) server(m *llm.Model) sim.Config {
 	cfg := sim.Config{
 		Spec: c.spec,
 		Model: sim.Model{Layers: m.Layers, KVHeads: m.KVHeads, TokenValues: m.TokenValues(),
@@ -217,7 +218,7 @@ func library(s *sim.Spec) *dsa.Library {
 
 // modelledDevice prices steps with a host that is fast, because the requests of the cases arrive so
 // that they meet in its batches.
-func modelledDevice(s *sim.Spec, m *hw.Model) (*hw.Device, error) {
+func modelledDevice(s *sim.Spec, m *llm.Model) (*hw.Device, error) {
 	gpu, err := hw.Load("h200", "sparseserve-live", nil)
 	if err != nil {
 		return nil, err

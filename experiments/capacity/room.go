@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 )
 
 // excess is the limit that a request exceeds.
@@ -31,7 +31,7 @@ type room struct {
 
 // roomOf returns the room of a point's server.
 func roomOf(p *config.Point) (r room, err error) {
-	model, err := hw.LoadModel(p.Model)
+	model, err := llm.Load(p.Model)
 	if err != nil {
 		return r, err
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -21,7 +21,7 @@ type samples map[string][]length
 
 // of returns the request lengths of a point. A generated workload is sampled unless whole is set.
 func (s samples) of(p *config.Point, whole bool) ([]length, error) {
-	model, err := hw.LoadModel(p.Model)
+	model, err := llm.Load(p.Model)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (s samples) of(p *config.Point, whole bool) ([]length, error) {
 }
 
 // lengthsOf reads or draws the lengths of a workload's requests.
-func lengthsOf(w traces.Spec, seed uint64, model *hw.Model) (all []length, err error) {
+func lengthsOf(w traces.Spec, seed uint64, model *llm.Model) (all []length, err error) {
 	most := mostSampled
 	if !w.FromFile() && w.Requests == 0 {
 		most = sampledRequests

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -49,7 +50,7 @@ const oldVLLM = "vllm-0.5"
 type launch struct {
 	*sim.Spec
 	model  string // repository or folder of the weights, quoted for a shell
-	shape  hw.Model
+	shape  llm.Model
 	tokens int   // whose KV fits HBM
 	kvHBM  int64 // bytes of KV in the HBM of each GPU
 	cached bool  // the server has a prefix cache
@@ -97,7 +98,7 @@ func ServeCommand(p *config.Point) (command, why string, err error) {
 
 // launchOf returns the inputs of a point's command, its tokens in whole blocks.
 func launchOf(p *config.Point) (*launch, error) {
-	model, err := hw.LoadModel(p.Model)
+	model, err := llm.Load(p.Model)
 	if err != nil {
 		return nil, err
 	}
@@ -276,7 +277,7 @@ func servedModel(model, source string) string {
 func ServeLacks(p *config.Point) string {
 	s := &p.System
 	var lacks []string
-	if model, err := hw.LoadModel(p.Model); err == nil &&
+	if model, err := llm.Load(p.Model); err == nil &&
 		servedModel(p.Model, model.Source) == placeholder {
 		lacks = append(lacks, fmt.Sprintf("%s is the repository or folder of the weights of %s",
 			placeholder, p.Model))

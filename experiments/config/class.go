@@ -3,7 +3,7 @@ package config
 import (
 	"strings"
 
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 )
@@ -11,7 +11,7 @@ import (
 // classRule refuses a feature of systems that is not modelled for a class of models.
 type classRule struct {
 	key    string
-	when   func(*hw.Model, *sim.Spec) bool
+	when   func(*llm.Model, *sim.Spec) bool
 	reason string // {model} and {index_top_k} are the model's
 	// obstacles are keys of the model. The reason ends with the values of the keys that are set.
 	obstacles string
@@ -20,18 +20,18 @@ type classRule struct {
 // classRules are checked in this order. The first that refuses holds.
 var classRules = []classRule{
 	{key: "selection.policy", reason: "{model} has no indexer (index_top_k)",
-		when: func(m *hw.Model, s *sim.Spec) bool { return indexed(s) && !m.IsIndexed() }},
+		when: func(m *llm.Model, s *sim.Spec) bool { return indexed(s) && !m.IsIndexed() }},
 	{key: "selection.budget_tokens", reason: "the indexer of {model} selects {index_top_k} tokens",
-		when: func(m *hw.Model, s *sim.Spec) bool {
+		when: func(m *llm.Model, s *sim.Spec) bool {
 			return indexed(s) && s.Selection.BudgetTokens != m.IndexTopK
 		}},
 	{key: "speculation.tokens", reason: "{model} has no layers that draft (mtp_layers)",
-		when: func(m *hw.Model, s *sim.Spec) bool {
+		when: func(m *llm.Model, s *sim.Spec) bool {
 			return s.Speculation.Tokens > 0 && m.MTPLayers == 0
 		}},
 	{key: "speculation.tokens", obstacles: "window",
 		reason: "queries of one request attend to the same tokens",
-		when: func(m *hw.Model, s *sim.Spec) bool {
+		when: func(m *llm.Model, s *sim.Spec) bool {
 			return s.Speculation.Tokens > 0 && m.IsWindowed()
 		}},
 	{key: "selection.on", obstacles: "kv_lora_rank window",
@@ -46,16 +46,16 @@ var classRules = []classRule{
 	{key: "prefix_cache.mode", obstacles: "window",
 		reason: "only vLLM's prefix cache (\"vllm\") is simulated for windows, where some layers keep " +
 			"whole contexts",
-		when: func(m *hw.Model, s *sim.Spec) bool {
+		when: func(m *llm.Model, s *sim.Spec) bool {
 			return m.IsWindowed() && s.CachesPrefixes() &&
 				(s.PrefixCache.Mode == sim.PrefixTree || m.WindowLayers() == m.Layers)
 		}},
 	{key: "prefix_cache.dram_gib", obstacles: "window", reason: belowWindows,
-		when: func(m *hw.Model, s *sim.Spec) bool {
+		when: func(m *llm.Model, s *sim.Spec) bool {
 			return m.IsWindowed() && s.PrefixTiers() && s.PrefixCache.DRAMGiB > 0
 		}},
 	{key: "prefix_cache.ssd_gib", obstacles: "window", reason: belowWindows,
-		when: func(m *hw.Model, s *sim.Spec) bool { return m.IsWindowed() && s.PrefixTiers() }},
+		when: func(m *llm.Model, s *sim.Spec) bool { return m.IsWindowed() && s.PrefixTiers() }},
 }
 
 const belowWindows = "tiers below HBM keep prefixes whole in every layer"
@@ -63,20 +63,20 @@ const belowWindows = "tiers below HBM keep prefixes whole in every layer"
 func indexed(s *sim.Spec) bool { return s.Sparse() && s.Selection.Policy == dsa.IndexerName }
 
 // modelled reports whether a system's memory is modelled for a model of any class.
-func modelled(m *hw.Model, s *sim.Spec) bool {
+func modelled(m *llm.Model, s *sim.Spec) bool {
 	return m.Plain() || indexed(s) && (s.Hot() || !s.Offload.On)
 }
 
 // ofWhole holds for a feature of a system with a model that has latents or windows.
-func ofWhole(has func(*sim.Spec) bool) func(*hw.Model, *sim.Spec) bool {
-	return func(m *hw.Model, s *sim.Spec) bool {
+func ofWhole(has func(*sim.Spec) bool) func(*llm.Model, *sim.Spec) bool {
+	return func(m *llm.Model, s *sim.Spec) bool {
 		return (m.IsLatent() || m.IsWindowed()) && !modelled(m, s) && has(s)
 	}
 }
 
 // checkClass refuses system features that are not modelled for models with latents, windows or
 // narrow weights.
-func checkClass(m *hw.Model, s *sim.Spec) *KeyError {
+func checkClass(m *llm.Model, s *sim.Spec) *KeyError {
 	for _, r := range classRules {
 		if !r.when(m, s) {
 			continue

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
@@ -19,7 +20,7 @@ import (
 // name their condition in the tag `used`; fields without the tag have an effect in every run.
 type condition struct {
 	words string // after "needs"
-	holds func(*Point, *hw.Model) bool
+	holds func(*Point, *llm.Model) bool
 }
 
 var conditions = map[string]condition{
@@ -48,7 +49,7 @@ var conditions = map[string]condition{
 	"controlled": {"a limit by working sets (offload.batch_control = true)",
 		ofSystem(func(s *sim.Spec) bool { return s.Offload.BatchControl })},
 	"experts": {"a model with experts",
-		func(_ *Point, m *hw.Model) bool { return m.IsMixture() }},
+		func(_ *Point, m *llm.Model) bool { return m.IsMixture() }},
 	"outputs": {`scheduler sglang (system.scheduler = "sglang")`,
 		ofSystem(func(s *sim.Spec) bool { return sched.ReservesOutputs(s.Scheduler) })},
 	"prefixes": {`a prefix cache (prefix_cache.mode = "vllm" or "radix")`,
@@ -65,7 +66,7 @@ var conditions = map[string]condition{
 				s.PrefixCache.DRAMGiB > 0
 		})},
 	"link_set": {"card.link_h2d or link_d2h, which it bounds; they are the link's speed",
-		func(p *Point, _ *hw.Model) bool { return p.Card["link_h2d"]+p.Card["link_d2h"] > 0 }},
+		func(p *Point, _ *llm.Model) bool { return p.Card["link_h2d"]+p.Card["link_d2h"] > 0 }},
 	"moves": {"KV that moves over the host link (offload.on = true, or a prefix cache below HBM)",
 		ofSystem(func(s *sim.Spec) bool { return s.Offload.On || s.PrefixTiers() })},
 	"kernel_copies": {`kernels that copy (offload.load = "flash", offload.save = "gpu", or hot ` +
@@ -76,7 +77,7 @@ var conditions = map[string]condition{
 	"scatters": {`saves that the host scatters (offload.save = "flash")`,
 		ofSystem(func(s *sim.Spec) bool { return s.Offload.On && s.Offload.Save == hw.SaveFlash })},
 	"hits": {`hits of prefixes (workload.prefix_hit, or prefix_cache.mode)`,
-		func(p *Point, _ *hw.Model) bool {
+		func(p *Point, _ *llm.Model) bool {
 			return p.Workload.PrefixHit > 0 || p.System.CachesPrefixes()
 		}},
 	"drafts": {"drafted tokens (speculation.tokens above 0)",
@@ -103,10 +104,10 @@ var conditions = map[string]condition{
 	"weighs": {`selections that weigh the attention (selection.policy = "psa" or "infinigen"), or ` +
 		"output.recall_proxy = true", weighs},
 	"differ": {`selections that weigh the attention, or selection.per = "query_head"`,
-		func(p *Point, m *hw.Model) bool {
+		func(p *Point, m *llm.Model) bool {
 			return p.System.Selection.Per == sim.PerQueryHead || weighs(p, m)
 		}},
-	"groups": {"query heads that share KV heads", func(_ *Point, m *hw.Model) bool {
+	"groups": {"query heads that share KV heads", func(_ *Point, m *llm.Model) bool {
 		return m.QHeads > m.KVHeads && !m.IsLatent()
 	}},
 
@@ -134,7 +135,7 @@ var conditions = map[string]condition{
 		ofLoad(func(w traces.Spec) bool { return w.SystemPrompts > 0 })},
 
 	"replicas": {"several replicas (fleet.replicas above 1)",
-		func(p *Point, _ *hw.Model) bool { return p.Fleet.Replicas > 1 }},
+		func(p *Point, _ *llm.Model) bool { return p.Fleet.Replicas > 1 }},
 
 	"statistics": {`slo.rule = "statistics"`,
 		ofSLO(func(s *SLO) bool { return s.Rule != SLORequests })},
@@ -147,9 +148,9 @@ var conditions = map[string]condition{
 	"delay":  {"a bound (slo.delay_s above 0)", ofSLO(func(s *SLO) bool { return s.DelayS > 0 })},
 
 	"warmup_share": {`metrics.warmup = "share"`,
-		func(p *Point, _ *hw.Model) bool { return p.Metrics.Warmup == metrics.CutShare }},
+		func(p *Point, _ *llm.Model) bool { return p.Metrics.Warmup == metrics.CutShare }},
 	"drain_share": {`metrics.drain = "share"`,
-		func(p *Point, _ *hw.Model) bool { return p.Metrics.Drain == metrics.CutShare }},
+		func(p *Point, _ *llm.Model) bool { return p.Metrics.Drain == metrics.CutShare }},
 }
 
 // contradictions are conditions that a key of [workload] requires, each with a function that names
@@ -160,16 +161,16 @@ var contradictions = map[string]func(*traces.Spec) string{"rate": arrivalsOf, "g
 
 func traceOf(w *traces.Spec) string { return fmt.Sprintf("workload.trace = %q", w.Trace) }
 
-func ofSystem(holds func(*sim.Spec) bool) func(*Point, *hw.Model) bool {
-	return func(p *Point, _ *hw.Model) bool { return holds(&p.System) }
+func ofSystem(holds func(*sim.Spec) bool) func(*Point, *llm.Model) bool {
+	return func(p *Point, _ *llm.Model) bool { return holds(&p.System) }
 }
 
-func ofLoad(holds func(traces.Spec) bool) func(*Point, *hw.Model) bool {
-	return func(p *Point, _ *hw.Model) bool { return holds(p.Workload) }
+func ofLoad(holds func(traces.Spec) bool) func(*Point, *llm.Model) bool {
+	return func(p *Point, _ *llm.Model) bool { return holds(p.Workload) }
 }
 
-func ofSLO(holds func(*SLO) bool) func(*Point, *hw.Model) bool {
-	return func(p *Point, _ *hw.Model) bool { return holds(&p.SLO) }
+func ofSLO(holds func(*SLO) bool) func(*Point, *llm.Model) bool {
+	return func(p *Point, _ *llm.Model) bool { return holds(&p.SLO) }
 }
 
 func prefills(kind string) condition {
@@ -218,12 +219,12 @@ func algorithm(s *sim.Spec) *dsa.Algorithm {
 
 // scored reports whether the choice of selected blocks affects a run. For blocks in HBM only their
 // number affects the time.
-func scored(p *Point, _ *hw.Model) bool {
+func scored(p *Point, _ *llm.Model) bool {
 	return p.System.Offload.On || p.Output.RecallProxy || !algorithm(&p.System).Fixed ||
 		p.System.Selection.Per == sim.PerQueryHead
 }
 
-func weighs(p *Point, _ *hw.Model) bool {
+func weighs(p *Point, _ *llm.Model) bool {
 	a := algorithm(&p.System)
 	return p.Output.RecallProxy || a.Name != "" && a.Make(&dsa.Options{}).Weighs() ||
 		p.System.Offload.Eviction == kv.ByScore

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
@@ -137,7 +138,7 @@ func (l *loader) effects() effects {
 
 // missing describes the conditions of a tag that no run meets although it meets the others; "" if
 // some run meets all.
-func (l *loader) missing(tag string, points []Point, m *hw.Model) string {
+func (l *loader) missing(tag string, points []Point, m *llm.Model) string {
 	if tag == "" {
 		return ""
 	}

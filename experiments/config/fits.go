@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -48,7 +49,7 @@ func (p *Point) holds(tokens int) bool {
 }
 
 // KVBudget returns the HBM bytes of a system for KV, metadata and prefill buffers.
-func KVBudget(gpu *hw.Profile, model *hw.Model, s *sim.Spec) (int64, error) {
+func KVBudget(gpu *hw.Profile, model *llm.Model, s *sim.Spec) (int64, error) {
 	plan, err := gpu.KVBudget(model, s.Utilisation, s.MaxTokens, s.VerifiedRows())
 	if err != nil {
 		return 0, err

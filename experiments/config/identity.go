@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/internal/tomlfile"
 )
@@ -65,7 +65,7 @@ func (h *Hasher) Identity(p *Point) (config []byte, in Inputs, err error) {
 		return nil, in, err
 	}
 	if in.Model, err = h.digest("model "+p.Model, func(w io.Writer) error {
-		m, err := hw.LoadModel(p.Model)
+		m, err := llm.Load(p.Model)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -27,8 +28,8 @@ func once[T any](in inputs, key string, load func() (T, error)) (T, error) {
 	return r.value, r.err
 }
 
-func (in inputs) model(name string) (hw.Model, error) {
-	return once(in, "model "+name, func() (hw.Model, error) { return hw.LoadModel(name) })
+func (in inputs) model(name string) (llm.Model, error) {
+	return once(in, "model "+name, func() (llm.Model, error) { return llm.Load(name) })
 }
 
 // card returns an unchanged card.

@@ -3,13 +3,13 @@ package config
 import (
 	"testing"
 
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
 // kv_dtype replaces the model's own type of KV.
 func TestKVDtype(t *testing.T) {
-	m, err := hw.LoadModel("llama3.1-8b")
+	m, err := llm.Load("llama3.1-8b")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,12 +7,13 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 )
 
 // step is the decode step of a model on a card under an engine, in seconds.
 func step(t *testing.T, model, gpu, engine string) float64 {
 	t.Helper()
-	m, err := hw.LoadModel(model)
+	m, err := llm.Load(model)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/files"
 
 	"github.com/sparseserve/sparseserve/experiments"
@@ -195,7 +196,7 @@ func (l *loader) decode(doc *document, g *Setting) (err error) {
 		}
 		err = decodeValue(reflect.ValueOf(into).Elem(), g.Key, l.unit(g.Key), g.Value)
 		if g.Key == "model" || g.Key == "gpu" {
-			l.cfg.Model, l.cfg.GPU = hw.ModelName(l.cfg.Model), hw.CardName(l.cfg.GPU)
+			l.cfg.Model, l.cfg.GPU = llm.NameOf(l.cfg.Model), hw.CardName(l.cfg.GPU)
 		}
 	case table == "gpu":
 		return &KeyError{Key: table, Reason: "want the name of a card; its figures are in [card], as " +

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -18,8 +19,8 @@ func (p *Point) Machine() (*hw.Profile, error) {
 }
 
 // Shard returns each GPU's share of the point's model.
-func (p *Point) Shard() (hw.Model, error) {
-	m, err := hw.LoadModel(p.Model)
+func (p *Point) Shard() (llm.Model, error) {
+	m, err := llm.Load(p.Model)
 	if err != nil {
 		return m, err
 	}
@@ -27,7 +28,7 @@ func (p *Point) Shard() (hw.Model, error) {
 }
 
 // shardOf returns the share of a model on each GPU of a system.
-func shardOf(m hw.Model, s *sim.Spec) (hw.Model, error) {
+func shardOf(m llm.Model, s *sim.Spec) (llm.Model, error) {
 	setKV(&m, s)
 	m.Drafts = s.Speculation.Tokens > 0
 	m.ExpertRanks = s.ExpertParallel
@@ -35,7 +36,7 @@ func shardOf(m hw.Model, s *sim.Spec) (hw.Model, error) {
 }
 
 // setKV sets the bytes of a model's KV from a system's kv_dtype.
-func setKV(m *hw.Model, s *sim.Spec) {
+func setKV(m *llm.Model, s *sim.Spec) {
 	switch s.KVDtype {
 	case "fp8":
 		m.KVBytesEach = 1

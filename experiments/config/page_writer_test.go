@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/units"
 	"github.com/sparseserve/sparseserve/sim/fleet"
 	"github.com/sparseserve/sparseserve/sim/metrics"
@@ -148,7 +149,7 @@ func (p *pageWriter) topKeys() {
 		value    any
 		values   []string
 	}{
-		{"model", "string", p.cfg.Model, append(hw.ModelNames(), "a path")},
+		{"model", "string", p.cfg.Model, append(llm.Names(), "a path")},
 		{"gpu", "string", p.cfg.GPU, append(hw.CardNames(), "a path")},
 		{"seed", "list of integers", p.cfg.Seeds[0], nil},
 	} {

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/builtin"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim/pattern"
 	"github.com/sparseserve/sparseserve/traces"
@@ -14,7 +16,7 @@ import (
 
 // pathKeys are the keys that may hold a path, each with its values that are names instead.
 var pathKeys = map[string][]string{
-	"model":               hw.ModelNames(),
+	"model":               llm.Names(),
 	"gpu":                 hw.CardNames(),
 	"workload.trace":      {traces.BuiltIn, traces.Synthetic, traces.Sessions, files.Stdin},
 	"system.engine":       hw.EngineNames(),
@@ -78,7 +80,7 @@ func (l *loader) checkPaths() error {
 // code that knows the names.
 func (l *loader) neither(key, path string, always bool) *KeyError {
 	dir, absent := l.absent[path]
-	if !absent || !always && (!hw.LooksLikePath(path) || key == "model" && hw.HubName(path)) {
+	if !absent || !always && (!builtin.LooksLikePath(path) || key == "model" && llm.HubName(path)) {
 		return nil
 	}
 	return &KeyError{Key: key, Value: quote(path),

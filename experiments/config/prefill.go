@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/pattern"
@@ -24,14 +24,14 @@ func PrefillAttentions() []string {
 
 // PrefillMix returns the prefill attention patterns of the heads of a model, or of a GPU's shard of
 // it, under a system; nil is dense.
-func PrefillMix(model *hw.Model, s *sim.Spec) (*pattern.Mix, error) {
+func PrefillMix(model *llm.Model, s *sim.Spec) (*pattern.Mix, error) {
 	whole := *model
 	whole.QHeads *= max(1, model.Ranks)
 	mix, err := prefillMix(&whole, s)
 	return mix.Split(model.Ranks), err
 }
 
-func prefillMix(model *hw.Model, s *sim.Spec) (*pattern.Mix, error) {
+func prefillMix(model *llm.Model, s *sim.Spec) (*pattern.Mix, error) {
 	if head, ok := s.PrefillHead(); ok {
 		return pattern.Uniform(head, model.QHeads)
 	}

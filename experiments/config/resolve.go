@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -142,7 +143,7 @@ func (l *loader) checkHardware() error {
 			return refuse("prefill.pattern", s.Prefill.Pattern, err, "prefill.attention")
 		}
 		shard, err := shardOf(model, s)
-		var spread *hw.SpreadError
+		var spread *llm.SpreadError
 		if errors.As(err, &spread) {
 			return refuse("system.expert_parallel", s.ExpertParallel, err, "system.tensor_parallel")
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
@@ -27,7 +28,7 @@ type transferSpec struct {
 // transfers times one call of each transfer engine at each block size, with all blocks of one layer
 // and no other traffic.
 func (l *Studies) transfers(spec *transferSpec, t *run.Table) error {
-	model, err := hw.LoadModel(spec.Model)
+	model, err := llm.Load(spec.Model)
 	if err != nil {
 		return err
 	}
@@ -60,7 +61,7 @@ func (l *Studies) transfers(spec *transferSpec, t *run.Table) error {
 
 // waits returns the time that a step stalls for its loads, from a pool of their size, and for its
 // saves, none of which may stay queued.
-func (l *Studies) waits(p config.Point, model *hw.Model, m *kv.Moves) (des.Time, error) {
+func (l *Studies) waits(p config.Point, model *llm.Model, m *kv.Moves) (des.Time, error) {
 	l.alter(&p)
 	gpu, err := p.Machine()
 	if err != nil {

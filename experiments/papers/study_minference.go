@@ -7,6 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/pattern"
@@ -34,8 +35,8 @@ type prefillSystem struct {
 }
 
 // card returns a model and the profile of its card.
-func (l *Studies) card(name, gpu string) (hw.Model, *hw.Profile, error) {
-	model, err := hw.LoadModel(name)
+func (l *Studies) card(name, gpu string) (llm.Model, *hw.Profile, error) {
+	model, err := llm.Load(name)
 	if err != nil {
 		return model, nil, err
 	}
@@ -85,7 +86,7 @@ func (l *Studies) prompts(spec *prefillSpec, t *run.Table) error {
 // price returns the seconds of a prompt, and the parts spent in attention and in indices including
 // launches. Each card computes its own heads, and a layer waits for the slowest card. Linears and
 // elementwise kernels divide evenly. Two all-reduces per layer carry the hidden states.
-func (s *prefillSpec) price(m *hw.Model, gpu *hw.Profile, tokens, gpus int,
+func (s *prefillSpec) price(m *llm.Model, gpu *hw.Profile, tokens, gpus int,
 	heads func(layer, card int) []pattern.Group) (all, attention, index float64) {
 	for layer := range m.Layers {
 		longest := [2]float64{}

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/score"
@@ -69,7 +69,7 @@ func (l *Studies) accuracy(spec *accuracySpec, t *run.Table) error {
 	}
 	var all []combination
 	for _, model := range spec.Models {
-		m, err := hw.LoadModel(model)
+		m, err := llm.Load(model)
 		if err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func (l *Studies) accuracy(spec *accuracySpec, t *run.Table) error {
 // requests draws the attention of a set's requests under one system.
 func (s *accuracySpec) requests(scores *score.Process, p *score.Params, model, set string,
 	seed uint64, r *rival) ([]*attention, error) {
-	m, err := hw.LoadModel(model)
+	m, err := llm.Load(model)
 	if err != nil {
 		return nil, err
 	}

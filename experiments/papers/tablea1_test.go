@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim/score"
 )
 
@@ -26,7 +26,7 @@ func TestTargetIsThatOfTableA1(t *testing.T) {
 		column, model string
 		over          float64 // vLLM-sparse over PSA, Fig. 5
 	}{{"LWM-Text-Chat-1M", "lwm-7b", 2.1}, {"Llama-3-8B-262k", "llama3.1-8b", 2.4}} {
-		m, err := hw.LoadModel(c.model)
+		m, err := llm.Load(c.model)
 		if err != nil {
 			t.Fatal(err)
 		}

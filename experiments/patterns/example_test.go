@@ -6,6 +6,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/patterns"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
@@ -18,7 +19,7 @@ func ExampleSearch() {
 		fmt.Println(err)
 		return
 	}
-	m, err := hw.LoadModel("llama3-8b-1m")
+	m, err := llm.Load("llama3-8b-1m")
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -13,16 +13,17 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/emulator"
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
-func machine(t *testing.T) (*hw.Profile, *hw.Model) {
+func machine(t *testing.T) (*hw.Profile, *llm.Model) {
 	t.Helper()
 	p, err := hw.Load("a100-80gb", "vllm-0.5", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := hw.LoadModel("llama3-8b-1m")
+	m, err := llm.Load("llama3-8b-1m")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
@@ -27,7 +28,7 @@ func scaled(size, tokens, step int) int {
 // Space lists the candidates for prompts of n tokens: the A-shape target, vertical-slash with each
 // number of vertical lines and as many slash lines as the target's kernel time allows, and
 // block-sparse with as many blocks as it allows (Algorithm 1's ChangeSpace).
-func Space(p *hw.Profile, m *hw.Model, tokens int) ([]pattern.Head, error) {
+func Space(p *hw.Profile, m *llm.Model, tokens int) ([]pattern.Head, error) {
 	if tokens < 8*pattern.BlockTokens {
 		return nil, fmt.Errorf("prompts of %d tokens: want at least %d, eight blocks",
 			tokens, 8*pattern.BlockTokens)
@@ -62,7 +63,7 @@ func most(limit int, fits func(n int) bool) int {
 
 // Cost returns the kernel time of one head's attention to a prompt, in s, without launches and
 // index, which Algorithm 1 excludes.
-func Cost(p *hw.Profile, m *hw.Model, h pattern.Head, tokens int) float64 {
+func Cost(p *hw.Profile, m *llm.Model, h pattern.Head, tokens int) float64 {
 	one := *m
 	one.QHeads, one.KVHeads = 1, 1
 	span := sim.Span{Query: tokens}

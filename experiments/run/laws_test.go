@@ -17,6 +17,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
@@ -42,7 +43,7 @@ func TestLaw2TheCardHoldsItAll(t *testing.T) {
 	for _, gpuName := range hw.CardNames() {
 		for _, modelName := range []string{"deepseek-v3.2", "gemma2-9b", "glm-5.2", "gpt-oss-20b",
 			"llama3-8b", "lwm-7b", "qwen3-30b-a3b", "qwen3-32b-fp8"} {
-			model, err := hw.LoadModel(modelName)
+			model, err := llm.Load(modelName)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
@@ -317,7 +318,7 @@ func liveStats(c live.Counters, latent bool) metrics.LiveStats {
 }
 
 // source returns the weights of a model.
-func (l *Live) source(m *hw.Model, seed uint64) (weights.Source, error) {
+func (l *Live) source(m *llm.Model, seed uint64) (weights.Source, error) {
 	shape := weights.Config{
 		Layers: m.Layers, Hidden: m.Hidden, HeadsQ: m.QHeads, HeadsKV: m.KVHeads, HeadDim: m.HeadDim,
 		FFN: m.FFN, Vocab: m.Vocab, MaxContext: m.MaxContext, Tied: m.TiedEmbeddings,

@@ -6,13 +6,13 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/cuda"
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 )
 
 // noKernel names the feature of a model that no live device implements; "" if all are implemented.
-func noKernel(m *hw.Model) string {
+func noKernel(m *llm.Model) string {
 	if !m.IsLatent() || !m.IsIndexed() {
 		return m.Class()
 	}

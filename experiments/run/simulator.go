@@ -10,6 +10,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
@@ -87,7 +88,7 @@ func (x *Simulator) RunOn(ctx context.Context, p config.Point, sink Sink,
 // one from device.
 type prepared struct {
 	point  *config.Point
-	model  hw.Model
+	model  llm.Model
 	gpu    *hw.Profile
 	stream *traces.Stream
 	server sim.Config
@@ -183,7 +184,7 @@ func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
 
 // apart returns the number of query heads of a KV head that may select separately. With latent
 // attention an indexer selects for all heads.
-func apart(m *hw.Model) int {
+func apart(m *llm.Model) int {
 	if m.IsLatent() {
 		return 1
 	}
@@ -192,7 +193,7 @@ func apart(m *hw.Model) int {
 
 // geometry returns the shape of the KV cache. If the server selects nothing, indexer keys are
 // stored with the KV.
-func geometry(m *hw.Model, s *sim.Spec) kv.Geometry {
+func geometry(m *llm.Model, s *sim.Spec) kv.Geometry {
 	g := m.Geometry(s.BlockTokens)
 	if m.IsIndexed() && !s.Sparse() {
 		g.BlockBytes, g.MetaBytes = g.BlockBytes+g.MetaBytes, 0

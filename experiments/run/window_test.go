@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
@@ -89,7 +89,7 @@ func TestFiguresAreARecount(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		model, err := hw.LoadModel(p.Model)
+		model, err := llm.Load(p.Model)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
@@ -48,7 +49,7 @@ type Ablation struct {
 // askedRun is a live run's calls to its device, with its model and options.
 type askedRun struct {
 	steps   []live.RecordedStep
-	model   hw.Model
+	model   llm.Model
 	options hw.DeviceOptions
 	gpu     string
 	engine  string
@@ -128,7 +129,7 @@ func askedIn(dir string) (r askedRun, err error) {
 		return r, fmt.Errorf("%s: %w", path, err)
 	}
 	r.gpu, r.engine, r.options = p.GPU, p.System.Engine, run.DeviceOptions(&p.System)
-	r.model, err = hw.LoadModel(p.Model)
+	r.model, err = llm.Load(p.Model)
 	return r, err
 }
 

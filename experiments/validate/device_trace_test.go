@@ -10,6 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/kv"
 	"github.com/sparseserve/sparseserve/sim/metrics"
@@ -33,7 +34,7 @@ func TestShadowPricesTheSameSteps(t *testing.T) {
 			record); err != nil {
 			t.Fatal(err)
 		}
-		model, err := hw.LoadModel(p.Model)
+		model, err := llm.Load(p.Model)
 		if err != nil {
 			t.Fatal(err)
 		}

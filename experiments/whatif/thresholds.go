@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 )
@@ -60,7 +60,7 @@ func ThresholdNamed(name string) (Threshold, error) {
 // prompts returns the range of prompt lengths up to a long prompt for a server, within the model's
 // context.
 func prompts(p *config.Point) (low, high float64) {
-	m, err := hw.LoadModel(p.Model)
+	m, err := llm.Load(p.Model)
 	if err != nil { // it was read before
 		return 256, 32768
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/sim/dsa"
@@ -45,8 +46,8 @@ func Cards() (*doc.Doc, error) {
 func Models() (*doc.Doc, error) {
 	t := doc.Table{Columns: doc.Columns("model", ">layers", ">hidden", ">heads|Q/KV", ">head dim",
 		">weights|GiB", ">KV|KiB/token", ">context|tokens")}
-	for _, name := range hw.ModelNames() {
-		m, err := hw.LoadModel(name)
+	for _, name := range llm.Names() {
+		m, err := llm.Load(name)
 		if err != nil {
 			return nil, err
 		}
@@ -228,7 +229,7 @@ func Card(name string) (*doc.Doc, error) {
 
 // Model lists the shape of a model, and its sizes in bytes.
 func Model(name string) (*doc.Doc, error) {
-	m, err := hw.LoadModel(name)
+	m, err := llm.Load(name)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/papers"
 	"github.com/sparseserve/sparseserve/experiments/patterns"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/pattern"
@@ -125,7 +126,7 @@ func Patterns(groups []pattern.Group) *doc.Doc {
 }
 
 // PatternSpace lists the candidates of a search, with the time of each kernel.
-func PatternSpace(gpu *hw.Profile, model *hw.Model, tokens int, space []pattern.Head) doc.Table {
+func PatternSpace(gpu *hw.Profile, model *llm.Model, tokens int, space []pattern.Head) doc.Table {
 	t := doc.Table{Title: "Candidates", Columns: doc.Columns("candidate", ">kernel|us",
 		">of dense|%")}
 	for _, h := range space {

@@ -7,6 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/fleet"
@@ -39,7 +40,7 @@ func TestListsAreWhole(t *testing.T) {
 		want []string
 	}{
 		{got(Cards()), hw.CardNames()},
-		{got(Models()), hw.ModelNames()},
+		{got(Models()), llm.Names()},
 		{got(ServingEngines()), hw.EngineNames()},
 		{got(Systems()), names(len(presets), func(i int) string { return presets[i].Name })},
 		{got(Selections()), names(len(dsa.Algorithms),

@@ -11,6 +11,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/papers"
 	"github.com/sparseserve/sparseserve/experiments/whatif"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 )
 
 // completeWords is the hidden command by which a shell script asks for completions.
@@ -94,7 +95,7 @@ func values(v *kong.Value, begun string, words []string) []string {
 
 // namesOf maps a field's complete tag to the candidates for a value.
 var namesOf = map[string]func(begun string) []string{
-	"models":      func(string) []string { return hw.ModelNames() },
+	"models":      func(string) []string { return llm.Names() },
 	"cards":       func(string) []string { return hw.CardNames() },
 	"kinds":       named(listKinds, func(k *listKind) string { return k.name }),
 	"figures":     paperNames,

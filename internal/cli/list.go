@@ -10,6 +10,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/sim/pattern"
@@ -44,7 +45,7 @@ func listKinds() []listKind {
 		{"gpus", "cards, for the key gpu", answers.Cards, answers.Card, hw.CardNames},
 		{"engines", "serving engines, for the key system.engine", answers.ServingEngines,
 			answers.Engine, hw.EngineNames},
-		{"models", "models, for the key model", answers.Models, answers.Model, hw.ModelNames},
+		{"models", "models, for the key model", answers.Models, answers.Model, llm.Names},
 		{"systems", "serving systems, for the key system.preset", answers.Systems, nil, nil},
 		{"evictions", "eviction policies of the KV cache, for the key offload.eviction",
 			answers.Evictions, nil, nil},

@@ -16,6 +16,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/internal/show"
@@ -148,7 +149,7 @@ func (s *searchPatterns) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
-	model, err := hw.LoadModel(s.Weights)
+	model, err := llm.Load(s.Weights)
 	if err != nil {
 		return err
 	}

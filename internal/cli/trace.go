@@ -9,7 +9,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/figures"
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/files"
@@ -42,7 +42,7 @@ func (d *describeCmd) kv(model string, block int) (traces.KV, error) {
 	if d.Model != "" {
 		model = d.Model
 	}
-	m, err := hw.LoadModel(model)
+	m, err := llm.Load(model)
 	return traces.KV{Model: m.Name, TokenBytes: m.KVBytesPerToken(), BlockTokens: block,
 		Tokenizer: traces.Tokenizer(m.Counter()), Guess: m.Tokenizer == ""}, err
 }
@@ -67,7 +67,7 @@ func (d *describeCmd) describe(ctx context.Context) (traces.Description, error) 
 	}
 	d.inputs = sweep.Paths()
 	point := sweep.Variants[0].Config.Points()[0]
-	model, err := hw.LoadModel(point.Model)
+	model, err := llm.Load(point.Model)
 	if err != nil {
 		return traces.Description{}, err
 	}

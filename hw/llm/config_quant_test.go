@@ -1,4 +1,4 @@
-package hw
+package llm
 
 import (
 	"math"
@@ -60,7 +60,7 @@ func TestPublishedFormats(t *testing.T) {
 			continue
 		}
 		got := float64(m.WeightBytes()) / 1e9
-		if kind := m.typeOf(m.WeightBytesEach); kind != c.kind || m.KVBytesEach != c.kvBytes ||
+		if kind := m.LinearType(m.WeightBytesEach); kind != c.kind || m.KVBytesEach != c.kvBytes ||
 			math.Abs(got/c.gigabytes-1) > 5e-3 || math.Abs(float64(m.Parameters())/8.03e9-1) > 5e-3 {
 			t.Errorf("%s: %s, %.3f GB and KV of %d bytes, want %s, %.2f and %d", c.name, kind, got,
 				m.KVBytesEach, c.kind, c.gigabytes, c.kvBytes)
@@ -114,7 +114,7 @@ func TestExpertsAloneAreNarrow(t *testing.T) {
 		text := strings.NewReplacer("KEPT", kept, "TARGETS", targets).Replace(mixture)
 		m, err := parseConfigJSON("c.json", []byte(text))
 		if err != nil || m.WeightBytesEach != 2 || m.ExpertBytesEach != 0.5625 ||
-			expertType(&m) != "int4_wo" {
+			m.LinearType(m.ExpertBytes()) != "int4_wo" {
 			t.Errorf("%s %s: %+v, %v", kept, targets, m, err)
 		}
 	}
@@ -134,12 +134,12 @@ func TestQuantizationBesideConfigJSON(t *testing.T) {
 	write("hf_quant_config.json", `{"producer": {"name": "modelopt"}, "quantization": {
 		"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8", "group_size": 16,
 		"exclude_modules": ["lm_head"]}}`)
-	m, err := LoadModel(dir)
+	m, err := Load(dir)
 	if err != nil || m.WeightType != "nvfp4" || m.KVBytesEach != 1 {
 		t.Errorf("%+v, %v", m, err)
 	}
 	write("hf_quant_config.json", `{"quantization": {"quant_algo": "W4A8_AWQ"}}`)
-	_, err = LoadModel(dir)
+	_, err = Load(dir)
 	wantError(t, "another format", err, "hf_quant_config.json:1: quantization: quant_algo = W4A8_AWQ "+
 		"is not modelled")
 }

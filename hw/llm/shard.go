@@ -1,4 +1,4 @@
-package hw
+package llm
 
 import "fmt"
 
@@ -57,16 +57,16 @@ type SpreadError struct{ why string }
 
 func (e *SpreadError) Error() string { return e.why }
 
-// spread returns the number of ranks over which a shard's experts are spread.
-func (m *Model) spread() int {
+// Spread returns the number of ranks over which a shard's experts are spread.
+func (m *Model) Spread() int {
 	if m.Ranks > 1 {
 		return max(1, m.ExpertRanks)
 	}
 	return 1
 }
 
-// ranks returns the number of GPUs that share each layer.
-func (m *Model) ranks() int { return max(1, m.Ranks) }
+// GPUs returns the number of GPUs that share each layer.
+func (m *Model) GPUs() int { return max(1, m.Ranks) }
 
-// logits returns the number of logits that each rank samples a token from.
-func (m *Model) logits() int { return max(m.Vocab, m.sampled) }
+// Logits returns the number of logits that each rank samples a token from.
+func (m *Model) Logits() int { return max(m.Vocab, m.sampled) }

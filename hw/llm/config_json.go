@@ -1,4 +1,4 @@
-package hw
+package llm
 
 import (
 	"bytes"
@@ -75,7 +75,7 @@ func parseConfigJSON(file string, data []byte) (Model, error) {
 	if err := raw.addWindow(&m, kind); err != nil {
 		return Model{}, fmt.Errorf("%s: %w", file, err)
 	}
-	err = m.validate()
+	err = m.Validate()
 	if at := new(tomlfile.KeyError); errors.As(err, &at) {
 		at.Path = cmp.Or(raw.keyOf(at.Path), at.Path)
 		return Model{}, fmt.Errorf("%s: %w", file, at)

@@ -1,4 +1,4 @@
-package hw
+package llm
 
 import (
 	"fmt"
@@ -89,11 +89,11 @@ func (m *Model) Class(keys ...string) string {
 // LayerLinears returns the number of weights in the linears of one layer with its own FFN: QKV or
 // the projections of latent attention, attention output, gate and up, down.
 func (m *Model) LayerLinears() int64 {
-	return weightsOf(m.layerMatrices())
+	return WeightsOf(m.LayerMatrices())
 }
 
 // AttentionLinears returns the number of weights in attention's linears.
-func (m *Model) AttentionLinears() int64 { return weightsOf(m.attentionMatrices()) }
+func (m *Model) AttentionLinears() int64 { return WeightsOf(m.AttentionMatrices()) }
 
 // LayerQKV returns the number of weights in the QKV linear.
 func (m *Model) LayerQKV() int64 {
@@ -111,8 +111,8 @@ func (m *Model) Parameters() int64 {
 	return alike.WeightBytes() / 2
 }
 
-// wide returns the bytes per weight of tensors that are kept in at least 16 bits.
-func (m *Model) wide() int64 { return int64(math.Ceil(max(2, m.WeightBytesEach))) }
+// WideBytes returns the bytes per weight of tensors that are kept in at least 16 bits.
+func (m *Model) WideBytes() int64 { return int64(math.Ceil(max(2, m.WeightBytesEach))) }
 
 // LayerWeightBytes returns the mean bytes of one layer's weights, including norms and biases.
 func (m *Model) LayerWeightBytes() int64 {
@@ -121,14 +121,14 @@ func (m *Model) LayerWeightBytes() int64 {
 
 // layersWeightBytes returns the weight bytes of all layers.
 func (m *Model) layersWeightBytes() (bytes int64) {
-	dense := int64(m.ownFFNs())
+	dense := int64(m.OwnFFNs())
 	layers := int64(m.Layers)
 	narrow := layers*m.AttentionLinears() + dense*3*int64(m.Hidden)*int64(m.FFN)
 	wide := layers * 2 * int64(m.Hidden)
 	if m.QKVBias {
 		narrow += layers * int64((m.QHeads+2*m.KVHeads)*m.HeadDim)
 	}
-	bytes = m.narrowBytes(narrow+int64(m.Indexers())*m.indexerLinears()) + wide*m.wide()
+	bytes = m.narrowBytes(narrow+int64(m.Indexers())*m.IndexerLinears()) + wide*m.WideBytes()
 	return bytes + (layers-dense)*m.mixtureWeightBytes()
 }
 
@@ -144,7 +144,7 @@ func (m *Model) WeightBytes() int64 {
 	if !m.TiedEmbeddings {
 		outside += table
 	}
-	return m.layersWeightBytes() + outside*m.wide()
+	return m.layersWeightBytes() + outside*m.WideBytes()
 }
 
 // LayerKVBytesPerToken returns the KV bytes of one token in one layer, without an indexer's keys.
@@ -204,8 +204,8 @@ func (m *Model) Counter() string {
 	return "llama3"
 }
 
-// validate returns an error for the first invalid field.
-func (m *Model) validate() error {
+// Validate returns an error for the first invalid field.
+func (m *Model) Validate() error {
 	if err := tomlfile.Check(m); err != nil {
 		return err
 	}
@@ -237,4 +237,25 @@ func (m *Model) validate() error {
 			"most, with a w, such as \"wf\", got %q", m.Layers, p)
 	}
 	return nil
+}
+
+// TokenValues returns the values per token when all tokens of a prompt are prefilled layer by
+// layer: the hidden state, and the queries, which attention overwrites.
+func (m *Model) TokenValues() int { return m.Hidden + m.QHeads*m.HeadDim }
+
+// LinearType returns the type of linears with the given bytes per weight, as grids name it.
+func (m *Model) LinearType(bytes float64) string {
+	switch {
+	case bytes >= 2:
+		return "bf16"
+	case m.WeightType != "":
+		return m.WeightType
+	case bytes == MXFP4Bytes:
+		return "mxfp4"
+	case bytes == 1 && m.WeightBlock > 0:
+		return "fp8_block"
+	case bytes == 1:
+		return "fp8"
+	}
+	return "nvfp4"
 }

@@ -1,4 +1,4 @@
-package hw
+package llm
 
 // Latent is multi-head latent attention (DeepSeek-V2, 2024, section 2.1). Keys and values of all
 // heads are projections of one latent vector per token. The KV cache holds the latent and a rotated
@@ -72,5 +72,5 @@ func (m *Model) IndexBytesPerToken() int64 {
 	return int64(m.Indexers()) * int64(m.IndexKeyBytes)
 }
 
-// indexerLinears returns the number of weights of an indexer.
-func (m *Model) indexerLinears() int64 { return weightsOf(m.indexerMatrices()) }
+// IndexerLinears returns the number of weights of an indexer.
+func (m *Model) IndexerLinears() int64 { return WeightsOf(m.IndexerMatrices()) }

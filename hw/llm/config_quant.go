@@ -1,4 +1,4 @@
-package hw
+package llm
 
 import (
 	"bytes"
@@ -92,8 +92,8 @@ type hfNumber struct {
 var modelOptAlgos = map[string]hfNumber{"FP8": {Bits: 8, Type: "float"},
 	"NVFP4": {Bits: 4, Type: "float", GroupSize: 16}, "W4A16_AWQ": {4, "int", 128, nil}}
 
-// mxfp4Bytes is the bytes per weight: 4 bits, and a scale of 8 bits per 32 weights.
-const mxfp4Bytes = (4 + 8./32) / 8
+// MXFP4Bytes is the bytes per weight: 4 bits, and a scale of 8 bits per 32 weights.
+const MXFP4Bytes = (4 + 8./32) / 8
 
 // weightFormat is how the weights of linears are stored, as Model has it.
 type weightFormat struct {
@@ -115,7 +115,7 @@ func (n hfNumber) format(zeros, inputs bool) (weightFormat, error) {
 	case n.Type == "float" && n.Bits == 4 && group == 16:
 		return weightFormat{kind: "nvfp4", bytes: (4 + 8./16) / 8}, nil
 	case n.Type == "float" && n.Bits == 4 && group == 32:
-		return weightFormat{kind: "mxfp4", bytes: mxfp4Bytes}, nil
+		return weightFormat{kind: "mxfp4", bytes: MXFP4Bytes}, nil
 	case n.Type == "int" && n.Bits == 8 && inputs:
 		return weightFormat{kind: "int8", bytes: 1}, nil
 	case n.Type == "int" && (n.Bits == 8 || n.Bits == 4) && !inputs:

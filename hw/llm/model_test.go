@@ -1,4 +1,4 @@
-package hw
+package llm
 
 import (
 	"os"
@@ -8,12 +8,6 @@ import (
 
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
-
-// classModels are built-in models of every class and many sizes, which the laws try.
-var classModels = []string{"codellama-34b", "deepseek-v3.2", "deepseek-v3", "gemma2-9b", "glm-4.5",
-	"glm-5.2", "glm-5", "glm4-9b-1m", "gpt-oss-120b", "gpt-oss-20b", "llama2-7b", "llama3-8b-1m",
-	"llama3-8b", "llama3.1-8b", "lwm-7b", "mixtral-8x7b", "phi3-mini-128k", "qwen2-7b", "qwen3-14b",
-	"qwen3-235b-a22b", "qwen3-30b-a3b", "yi-9b-200k"}
 
 func TestModels(t *testing.T) {
 	for _, c := range []struct {
@@ -57,9 +51,6 @@ func TestModels(t *testing.T) {
 			t.Errorf("%s: want %.2f billion parameters, got %.3f", c.name, c.billions, n)
 		}
 	}
-	for _, name := range classModels {
-		mustModel(t, name)
-	}
 }
 
 func TestGeometryOfBlock(t *testing.T) {
@@ -69,7 +60,7 @@ func TestGeometryOfBlock(t *testing.T) {
 	}
 }
 
-func TestLoadModelConfigJSON(t *testing.T) {
+func TestLoadConfigJSON(t *testing.T) {
 	for _, c := range []struct {
 		name, json string
 		same       string // built-in model with the same shape
@@ -91,7 +82,7 @@ func TestLoadModelConfigJSON(t *testing.T) {
 		}
 		want := mustModel(t, c.same)
 		for _, p := range []string{path, dir} {
-			got, err := LoadModel(p)
+			got, err := Load(p)
 			if err != nil {
 				t.Errorf("%s: %v", c.name, err)
 				continue
@@ -104,7 +95,7 @@ func TestLoadModelConfigJSON(t *testing.T) {
 	}
 }
 
-func TestLoadModelErrors(t *testing.T) {
+func TestLoadErrors(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct {
 		file, text string
@@ -131,13 +122,13 @@ func TestLoadModelErrors(t *testing.T) {
 		if err := os.WriteFile(path, []byte(c.text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		_, err := LoadModel(path)
+		_, err := Load(path)
 		wantError(t, c.file, err, c.want...)
 	}
-	_, err := LoadModel("lwm-7")
+	_, err := Load("lwm-7")
 	wantError(t, "misspelt", err, `unknown model "lwm-7"`, `did you mean "lwm-7b"`,
 		"sparseserve list models")
-	_, err = LoadModel("no/such/config.json")
+	_, err = Load("no/such/config.json")
 	wantError(t, "missing", err, "no/such/config.json")
 }
 
@@ -166,4 +157,27 @@ func FuzzParseConfigJSON(f *testing.F) {
 			t.Fatalf("accepted %+v", m)
 		}
 	})
+}
+
+func mustModel(t testing.TB, name string) *Model {
+	t.Helper()
+	m, err := Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &m
+}
+
+// top_p of generation_config.json beside a config.json.
+func TestGenerationTopP(t *testing.T) {
+	dir := t.TempDir()
+	for text, want := range map[string]float64{`{"do_sample": true, "top_p": 0.8}`: 0.8, `{}`: 0} {
+		file := filepath.Join(dir, "generation_config.json")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := generationTopP(dir); got != want || err != nil {
+			t.Errorf("%s: top_p %g, want %g (%v)", text, got, want, err)
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package hw
+package llm
 
 // Window is sliding-window attention: some layers attend only to the newest tokens and keep only
 // their KV.
@@ -26,4 +26,13 @@ func (m *Model) WindowLayers() (n int) {
 		}
 	}
 	return n
+}
+
+// BoundTokens returns the most tokens that a decode attends to in bounded layers: an indexer's
+// selection, or a window; 0: no layer is bounded.
+func (m *Model) BoundTokens() int {
+	if m.IsIndexed() {
+		return m.IndexTopK
+	}
+	return m.WindowTokens
 }

@@ -1,4 +1,5 @@
-package hw
+// Package builtin loads the files that the program has by name, and files of the same form by path.
+package builtin
 
 import (
 	"embed"
@@ -16,40 +17,40 @@ import (
 // checked is a pointer to a type with validation.
 type checked[T any] interface {
 	*T
-	// validate returns an error for the first wrong key.
-	validate() error
+	// Validate returns an error for the first wrong key.
+	Validate() error
 }
 
-// load reads and validates a built-in file by name, or the file at a path.
-func load[T any, P checked[T]](kind string, files embed.FS, folder, nameOrPath string) (*T, error) {
-	file, text, err := readIn(kind, files, folder, nameOrPath, "")
+// Load reads and validates a built-in file by name, or the file at a path.
+func Load[T any, P checked[T]](kind string, files embed.FS, folder, nameOrPath string) (*T, error) {
+	file, text, err := Read(kind, files, folder, nameOrPath, "")
 	if err != nil {
 		return nil, err
 	}
-	return parse[T, P](file, text)
+	return Parse[T, P](file, text)
 }
 
-// parse decodes and validates a file's text.
-func parse[T any, P checked[T]](file, text string) (*T, error) {
-	v, err := decode[T](file, text)
+// Parse decodes and validates a file's text.
+func Parse[T any, P checked[T]](file, text string) (*T, error) {
+	v, err := Decode[T](file, text)
 	if err != nil {
 		return nil, err
 	}
-	return v, tomlfile.Place(file, text, P(v).validate())
+	return v, tomlfile.Place(file, text, P(v).Validate())
 }
 
-// decode decodes a file's text. It keeps the value of each text, because a run reads its machine's
+// Decode decodes a file's text. It keeps the value of each text, because a run reads its machine's
 // files several times.
-func decode[T any](file, text string) (*T, error) {
+func Decode[T any](file, text string) (*T, error) {
 	key := decodedKey{reflect.TypeFor[T](), text}
 	if known, ok := decoded.Load(key); ok {
-		return clone(known.(*T)), nil
+		return Clone(known.(*T)), nil
 	}
 	v := new(T)
 	if err := tomlfile.Decode(file, text, v); err != nil {
 		return nil, err
 	}
-	decoded.Store(key, clone(v))
+	decoded.Store(key, Clone(v))
 	return v, nil
 }
 
@@ -60,8 +61,8 @@ type decodedKey struct {
 	text string
 }
 
-// clone returns a copy that shares no slice with v.
-func clone[T any](v *T) *T {
+// Clone returns a copy that shares no slice with v.
+func Clone[T any](v *T) *T {
 	own := *v
 	unshare(reflect.ValueOf(&own).Elem())
 	return &own
@@ -84,19 +85,23 @@ func unshare(v reflect.Value) {
 	}
 }
 
-// readIn returns a built-in file by name, or the file at a path relative to dir.
-func readIn(kind string, builtIn embed.FS, folder, nameOrPath, dir string) (file, text string,
+// Read returns a built-in file by name, or the file at a path relative to dir.
+func Read(kind string, builtIn embed.FS, folder, nameOrPath, dir string) (file, text string,
 	err error) {
 	file = folder + "/" + nameOrPath + ".toml"
 	if data, err := builtIn.ReadFile(file); err == nil {
 		return file, string(data), nil
 	}
 	if !LooksLikePath(nameOrPath) {
+		own := "a path that ends in .toml"
+		if kind == "gpu" {
+			own = "a card file of your own, CARD.toml (docs/extending.md shows how to make one)"
+		}
 		if _, err := os.Stat(nameOrPath); err != nil {
-			return "", "", unknownName(kind, nameOrPath, names(builtIn, folder))
+			return "", "", Unknown(kind, nameOrPath, Names(builtIn, folder), "", own)
 		}
 	}
-	path := inFolder(nameOrPath, dir)
+	path := InFolder(nameOrPath, dir)
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
 		return "", "", fmt.Errorf("%s: %s: want a regular file", kind, path)
@@ -111,19 +116,19 @@ func readIn(kind string, builtIn embed.FS, folder, nameOrPath, dir string) (file
 	return path, string(data), nil
 }
 
-// inFolder returns a path relative to dir; a name stays.
-func inFolder(name, dir string) string {
+// InFolder returns a path relative to dir; a name stays.
+func InFolder(name, dir string) string {
 	if dir != "" && LooksLikePath(name) && !filepath.IsAbs(name) {
 		return filepath.Join(dir, name)
 	}
 	return name
 }
 
-// names returns the names of a folder's embedded *.toml files, without the suffix.
-func names(files embed.FS, folder string) []string {
+// Names returns the names of a folder's embedded *.toml files, without the suffix.
+func Names(files embed.FS, folder string) []string {
 	entries, err := files.ReadDir(folder)
 	if err != nil {
-		panic("hw: embedded folder " + folder + " is missing: " + err.Error())
+		panic("builtin: embedded folder " + folder + " is missing: " + err.Error())
 	}
 	out := make([]string, 0, len(entries))
 	for _, e := range entries {
@@ -139,8 +144,8 @@ func LooksLikePath(s string) bool {
 		strings.HasSuffix(s, ".toml")
 }
 
-// writeAll writes values as TOML files, each atomically.
-func writeAll(values map[string]any) error {
+// Write writes values as TOML files, each atomically.
+func Write(values map[string]any) error {
 	for file, v := range values {
 		text, err := tomlfile.Encode(v)
 		if err != nil {

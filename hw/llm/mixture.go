@@ -1,4 +1,4 @@
-package hw
+package llm
 
 import (
 	"math"
@@ -25,19 +25,19 @@ func (m *Model) IsMixture() bool { return m.Experts > 0 }
 // RoutesLayer reports whether a layer has experts.
 func (m *Model) RoutesLayer(layer int) bool { return m.IsMixture() && layer >= m.DenseLayers }
 
-// ownFFNs returns the number of layers with one FFN for all tokens.
-func (m *Model) ownFFNs() int {
+// OwnFFNs returns the number of layers with one FFN for all tokens.
+func (m *Model) OwnFFNs() int {
 	if m.IsMixture() {
 		return m.DenseLayers
 	}
 	return m.Layers
 }
 
-// expertLinears returns the number of weights of one expert: gate, up, down.
-func (m *Model) expertLinears() int64 { return 3 * int64(m.Hidden) * int64(m.ExpertFFN) }
+// ExpertLinears returns the number of weights of one expert: gate, up, down.
+func (m *Model) ExpertLinears() int64 { return 3 * int64(m.Hidden) * int64(m.ExpertFFN) }
 
-// expertBytes returns the bytes per weight of an expert.
-func (m *Model) expertBytes() float64 {
+// ExpertBytes returns the bytes per weight of an expert.
+func (m *Model) ExpertBytes() float64 {
 	if m.ExpertBytesEach > 0 {
 		return m.ExpertBytesEach
 	}
@@ -46,30 +46,30 @@ func (m *Model) expertBytes() float64 {
 
 // mixtureWeightBytes returns the bytes of one layer's experts and router.
 func (m *Model) mixtureWeightBytes() int64 {
-	routed := float64(int64(m.Experts/m.spread())*m.expertLinears()) * m.expertBytes()
-	shared := float64(m.sharedLinears()) * m.expertBytes()
-	return int64(math.Ceil(routed+shared)) + int64(m.Hidden)*int64(m.Experts)*m.wide()
+	routed := float64(int64(m.Experts/m.Spread())*m.ExpertLinears()) * m.ExpertBytes()
+	shared := float64(m.sharedLinears()) * m.ExpertBytes()
+	return int64(math.Ceil(routed+shared)) + int64(m.Hidden)*int64(m.Experts)*m.WideBytes()
 }
 
 // sharedLinears returns the number of weights of one layer's shared experts, which are split over
 // all ranks.
 func (m *Model) sharedLinears() int64 {
-	return int64(m.SharedExperts) * m.expertLinears() / int64(m.spread())
+	return int64(m.SharedExperts) * m.ExpertLinears() / int64(m.Spread())
 }
 
-// expertColumns returns the FFN columns that a token passes on a rank: its routed experts, spread
+// ExpertColumns returns the FFN columns that a token passes on a rank: its routed experts, spread
 // over ranks, and the shared experts.
-func (m *Model) expertColumns() int {
-	return (m.ExpertsPerToken + m.SharedExperts) * m.ExpertFFN / m.spread()
+func (m *Model) ExpertColumns() int {
+	return (m.ExpertsPerToken + m.SharedExperts) * m.ExpertFFN / m.Spread()
 }
 
 // ActiveWeights returns the number of weights that a token is multiplied with: all attention, its
 // experts or FFN, and the LM head; without MTP layers.
 func (m *Model) ActiveWeights() int64 {
-	layers, own := int64(m.Layers), int64(m.ownFFNs())
-	routed := int64(m.ExpertsPerToken+m.SharedExperts)*m.expertLinears() +
+	layers, own := int64(m.Layers), int64(m.OwnFFNs())
+	routed := int64(m.ExpertsPerToken+m.SharedExperts)*m.ExpertLinears() +
 		int64(m.Hidden)*int64(m.Experts)
-	return layers*m.AttentionLinears() + int64(m.Indexers())*m.indexerLinears() +
+	return layers*m.AttentionLinears() + int64(m.Indexers())*m.IndexerLinears() +
 		own*3*int64(m.Hidden)*int64(m.FFN) + (layers-own)*routed +
 		int64(m.Vocab)*int64(m.Hidden)
 }

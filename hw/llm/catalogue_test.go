@@ -1,9 +1,11 @@
-package hw
+package llm
 
 import (
 	"math"
 	"strconv"
 	"testing"
+
+	"github.com/sparseserve/sparseserve/hw/builtin"
 )
 
 // The catalogue's shapes give the published numbers of parameters, and each row is found by its
@@ -21,14 +23,14 @@ func TestCatalogue(t *testing.T) {
 			t.Errorf("%s: %.4g billion parameters, published are %g", m.Name, n, billions)
 		}
 		for _, name := range row[:2] {
-			if got, err := LoadModel(name); err != nil || got.Name != m.Name {
+			if got, err := Load(name); err != nil || got.Name != m.Name {
 				t.Errorf("%s: %s, %v, want %s", name, got.Name, err, m.Name)
 			}
 		}
-		if other, ok := ids[fold(row[1])]; ok {
+		if other, ok := ids[builtin.Fold(row[1])]; ok {
 			t.Errorf("%s and %s have one id, %s", m.Name, other, row[1])
 		}
-		ids[fold(row[1])] = m.Name
+		ids[builtin.Fold(row[1])] = m.Name
 	}
 }
 
@@ -64,9 +66,9 @@ func TestCatalogueAgainstPublishedSizes(t *testing.T) {
 // arithmetic, whatever the spelling of its id.
 func TestRefusedModels(t *testing.T) {
 	for _, row := range rowsOf("refused.csv", refusedCSV)[1:] {
-		_, err := LoadModel(row[0])
+		_, err := Load(row[0])
 		wantError(t, row[0], err, row[0]+" is not modelled: "+row[1])
 	}
-	_, err := LoadModel("qwen/qwen3-next-80b-a3b-instruct")
+	_, err := Load("qwen/qwen3-next-80b-a3b-instruct")
 	wantError(t, "another spelling", err, "full_attention_interval")
 }

@@ -1,4 +1,4 @@
-package hw
+package llm
 
 import (
 	"os"
@@ -184,7 +184,7 @@ func TestClassErrors(t *testing.T) {
 		if err := os.WriteFile(path, []byte(plain+more), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		m, err := LoadModel(path)
+		m, err := Load(path)
 		if want == "" {
 			if err != nil || m.Plain() != strings.HasPrefix(more, "mtp") {
 				t.Errorf("%q: %v, plain %v", more, err, m.Plain())
@@ -204,10 +204,10 @@ func TestShardsOfClasses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			copied := int64(m.Indexers())*m.indexerLinears() + 2*int64(m.Hidden*m.Layers+m.Hidden) +
-				int64(m.Layers-m.ownFFNs())*int64(m.Hidden*m.Experts)
+			copied := int64(m.Indexers())*m.IndexerLinears() + 2*int64(m.Hidden*m.Layers+m.Hidden) +
+				int64(m.Layers-m.OwnFFNs())*int64(m.Hidden*m.Experts)
 			if m.IsLatent() {
-				copied += int64(m.Layers) * weightsOf(m.attentionMatrices()[:1])
+				copied += int64(m.Layers) * WeightsOf(m.AttentionMatrices()[:1])
 			}
 			all, whole := int64(n)*s.Parameters(), m.Parameters()
 			if extra := all - whole; extra < int64(n-1)*(copied-2*int64(m.Hidden)) ||
