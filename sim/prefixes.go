@@ -236,6 +236,9 @@ func (p *prefixes) await(now des.Time) {
 
 // use returns and resets what was used since the last call, with the loads of the ending step.
 func (p *prefixes) use(l *PrefixLoad) metrics.PrefixUse {
+	if !p.Spec.CachesPrefixes() {
+		return metrics.PrefixUse{}
+	}
 	u := p.used
 	u.Loaded += l.Bytes
 	u.LoadedSSD += l.SSD
