@@ -120,15 +120,6 @@ func OffersOf(s *config.Sweep) (*Offers, error) {
 	return nil, fmt.Errorf("%s: no candidate fits its GPUs: %s", s.Source(), s.Unfit[0].Reason)
 }
 
-// Points returns the point of each offer.
-func (f *Offers) Points() []config.Point {
-	var points []config.Point
-	for _, o := range f.options {
-		points = append(points, o.Point)
-	}
-	return points
-}
-
 // level sets the service level of an option, as asked for and reduced by the prediction error, and
 // its price per HBM bandwidth.
 func (o *option) level() (err error) {

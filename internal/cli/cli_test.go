@@ -150,9 +150,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"simulate", "--workers", "x"}, pretend},
 		{[]string{"simulate", "--json", "--workers", "1"}, boom},
 
-		{[]string{"simulate", "default", "--job", "cloud"}, pretend},
-		{[]string{"simulate", "default", "--job", "slurm", "--json"}, pretend},
-		{[]string{"simulate", "default", "--job", "kubernetes"}, pretend},
+		{[]string{"simulate", "default", "--tasks", "2"}, pretend},
 		{[]string{"simulate", "default", "--points", "out", "--tasks", "2", "--task", "3"}, pretend},
 		{[]string{"simulate", strings.Repeat("long", 75) + ".toml"}, pretend},
 		{[]string{"plan", "nowhere.toml"}, pretend},

@@ -28,7 +28,7 @@ func TestCompletion(t *testing.T) {
 		{[]string{"sim"}, []string{"simulate"}, []string{"goodput"}},
 		{[]string{""}, []string{"simulate", "list"}, []string{"task"}},
 		{[]string{"list", ""}, []string{"gpus", "keys"}, []string{"h200"}},
-		{[]string{"plan", "--j"}, []string{"--job"}, []string{"--out"}},
+		{[]string{"plan", "--ta"}, []string{"--tasks"}, []string{"--out"}},
 		{[]string{"simulate", "--"}, []string{"--set", "--help"}, []string{"--split-every"}},
 		{[]string{"report", "--format", ""}, []string{"html", "png"}, []string{"--out"}},
 		{[]string{"completion", ""}, []string{"zsh"}, nil},

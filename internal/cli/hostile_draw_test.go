@@ -84,7 +84,7 @@ func drawCommand(t *rapid.T, keys []schemaKey) []string {
 			rapid.SampledFrom(numbers).Draw(t, "steps")}, small...)
 	case 14:
 		return append([]string{"simulate", rapid.SampledFrom([]string{"tiny.toml", path()}).Draw(t,
-			"config"), "--job", rapid.SampledFrom([]string{"slurm", "kubernetes"}).Draw(t, "engine"),
+			"config"), "--tasks", rapid.SampledFrom(numbers).Draw(t, "tasks"),
 			"--out", output()}, small...)
 	case 15:
 		return append([]string{"simulate", "--set", "system.preset=vllm", "--set", "workload.rate=1",

@@ -189,7 +189,7 @@ func drawOutput(t *rapid.T) []string {
 			"in/runs", "in/ttft.csv", "in/config.toml", "in/.hidden", "trace.csv", "hard.csv", "soft.csv",
 			"card.toml", "nested.toml", "record.csv", "folder", "loop", "zero", "/dev/full"}).Draw(t, flag)
 	}
-	config := rapid.SampledFrom([]string{"nested.toml", "in/config.toml", "in/slurm/base.toml",
+	config := rapid.SampledFrom([]string{"nested.toml", "in/config.toml", "in/base.toml",
 		"S/config.toml"}).Draw(t, "config")
 	trace := rapid.SampledFrom([]string{"trace.csv", "in/ttft.csv", "in/runs/x/t.csv"}).
 		Draw(t, "trace")
@@ -237,7 +237,7 @@ func regular(t *testing.T) map[string]string {
 func reads(args []string, path string) bool {
 	also := map[string][]string{
 		"nested.toml": {"trace.csv", "card.toml"}, "S/config.toml": {"trace.csv", "card.toml"},
-		"in/config.toml": {"in/ttft.csv"}, "in/slurm/base.toml": {"trace.csv"},
+		"in/config.toml": {"in/ttft.csv"}, "in/base.toml": {"trace.csv"},
 	}
 	for i, word := range args {
 		if i > 0 && (args[i-1] == "--out" || args[i-1] == "--points") {

@@ -195,7 +195,7 @@ func readSchema(t *testing.T) (keys []schemaKey) {
 // layTraps makes files that are no configurations, models, cards, traces, records or results.
 func layTraps(t *testing.T) {
 	card, err := hw.LoadCard("h100-80gb")
-	if err := errors.Join(err, os.MkdirAll("in/runs/x", 0o755), os.Mkdir("in/slurm", 0o755),
+	if err := errors.Join(err, os.MkdirAll("in/runs/x", 0o755),
 		card.Write("card.toml")); err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func layTraps(t *testing.T) {
 			"[0, 1]}\n",
 		"tiny.toml": tiny, "nested.toml": fmt.Sprintf(nested, "trace.csv"), "in/.hidden": goodTrace,
 		"in/config.toml": fmt.Sprintf(nested, "ttft.csv"), "in/ttft.csv": goodTrace,
-		"in/slurm/base.toml": fmt.Sprintf(nested, "../../trace.csv"), "in/runs/x/t.csv": goodTrace,
+		"in/base.toml": fmt.Sprintf(nested, "../trace.csv"), "in/runs/x/t.csv": goodTrace,
 		"record.csv": goodRecord, "prices.toml": goodPrices, "model.json": goodModel,
 		"heads.json": `[{"0": ["vertical_and_slash", 1000, 6096, 336]}]`,
 	} {

@@ -180,12 +180,8 @@ func testJobs(t *testing.T, program string) {
 		return string(text)
 	}
 	sweep("whole")
-	if out := sweep("array", "--job", "slurm"); !strings.HasPrefix(out,
-		"3 runs of 3 to make. Submit: sbatch array/slurm/job.sh\n") {
-		t.Error(out)
-	}
-	runTask(t, "SLURM_ARRAY_TASK_ID", []string{"1", "2", "3"}, "sh", "array/slurm/job.sh")
-
+	runTask(t, "SLURM_ARRAY_TASK_ID", []string{"1", "2", "3"}, program, "simulate", "s.toml",
+		"--out", "array", "--tasks", "3")
 	runTask(t, "JOB_COMPLETION_INDEX", []string{"0", "1", "2"}, program, "simulate", "s.toml",
 		"--points", "indexed/runs", "--tasks", "3")
 
@@ -193,9 +189,6 @@ func testJobs(t *testing.T, program string) {
 		if out := sweep(dir); !strings.Contains(out, ": 3 runs") ||
 			!strings.Contains(out, "\n3 of 3 runs finished before and are kept in ") {
 			t.Error(out)
-		}
-		if err := os.RemoveAll(filepath.Join(dir, "slurm")); err != nil {
-			t.Fatal(err)
 		}
 		compareFolders(t, "whole", dir, 6)
 	}
@@ -207,14 +200,11 @@ func testPlanJob(t *testing.T, program string) {
 	writeFile(t, "p.toml", strings.NewReplacer("requests = 600", "requests = 100", "rate = 20",
 		"rate = 4").Replace(slurmPlan))
 	shell(t, program, "plan", "p.toml", "--out", "whole")
-	out := shell(t, program, "plan", "p.toml", "--out", "array", "--job", "slurm")
-	if !strings.HasPrefix(out, "4 candidates to look at. Submit: sbatch array/slurm/job.sh\n") {
-		t.Error(out)
-	}
 	var wait sync.WaitGroup
 	for task := range 4 {
 		wait.Go(func() {
-			runTask(t, "SLURM_ARRAY_TASK_ID", []string{strconv.Itoa(1 + task)}, "sh", "array/slurm/job.sh")
+			runTask(t, "SLURM_ARRAY_TASK_ID", []string{strconv.Itoa(1 + task)}, program, "plan",
+				"p.toml", "--out", "array", "--tasks", "4")
 		})
 	}
 	wait.Wait()
@@ -222,9 +212,6 @@ func testPlanJob(t *testing.T, program string) {
 	shell(t, program, "plan", "p.toml", "--out", "array")
 	if again := finishedRuns(t, "array/runs") - made; again != 0 {
 		t.Errorf("collecting made %d runs more than the job's %d", again, made)
-	}
-	if err := os.RemoveAll("array/slurm"); err != nil {
-		t.Fatal(err)
 	}
 	compareFolders(t, "whole", "array", 6)
 }

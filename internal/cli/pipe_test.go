@@ -118,18 +118,3 @@ func TestRecordFromAPipe(t *testing.T) {
 		t.Error(found, err)
 	}
 }
-
-// Jobs of a cluster cannot read what is piped in here.
-func TestSlurmRefusesPipes(t *testing.T) {
-	t.Chdir(t.TempDir())
-	pipe := pipeWith(t, []byte("arrived_s,prompt_tokens,output_tokens,set\n0,10,2,\n"))
-	if err := os.WriteFile("s.toml", fmt.Appendf(nil, "[workload]\ntrace = \"/dev/fd/%d\"\n",
-		pipe.Fd()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	status, _, errs := runHere(t.Context(), pretend, "simulate", "s.toml", "--job", "slurm")
-	if status != 1 || !strings.Contains(errs, "jobs run later and cannot read it; write the trace "+
-		"to a file") {
-		t.Errorf("status %d, %s", status, errs)
-	}
-}

@@ -64,14 +64,13 @@ func TestOutputsAreNoInputs(t *testing.T) {
 func TestResultsReplaceNoInput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	trace := "arrived_s,prompt_tokens,output_tokens\n0,40,2\n1,40,2\n"
-	if err := errors.Join(os.MkdirAll("runs/x", 0o755), os.Mkdir("slurm", 0o755)); err != nil {
+	if err := os.MkdirAll("runs/x", 0o755); err != nil {
 		t.Fatal(err)
 	}
 	record := "arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s\n0,40,2,0.1,0.2\n1,40,2,0.1,0.2\n"
 	for name, text := range map[string]string{"pictures.csv": trace, "summary.csv": trace,
 		"compare.csv": record, "whatif.csv": trace, "runs/x/t.csv": trace, "config.toml": "seed = 1\n",
-		"slurm/base.toml": "[workload]\nrequests = 2\nrate = 1\n", "description.json": trace,
-		"plan.csv": "seed = 1\n"} {
+		"description.json": trace, "plan.csv": "seed = 1\n"} {
 		writeFile(t, name, text)
 	}
 	small := func(command string, more ...string) []string {
@@ -83,7 +82,6 @@ func TestResultsReplaceNoInput(t *testing.T) {
 		small("simulate", "--set", "workload.trace=./runs/x/t.csv", "--force"),
 		small("simulate", "config.toml", "--force"),
 		small("simulate", "default", "--set", "workload.trace=summary.csv"),
-		small("simulate", "slurm/base.toml", "--job", "slurm"),
 		small("goodput", "--set", "workload.trace=pictures.csv"), small("goodput", "plan.csv"),
 		small("whatif", "--set", "workload.trace=whatif.csv"),
 		{"compare", "compare.csv", "--set", "model=llama3-8b", "--set", "gpu=h200", "--out", "."},
@@ -161,41 +159,6 @@ func TestEndlessFiles(t *testing.T) {
 	}
 }
 
-// What a job's file would take for a line of its own is refused.
-func TestHostileJobs(t *testing.T) {
-	t.Chdir(t.TempDir())
-	text := "[workload]\nrequests = 2\nrate = 1\n[system]\npreset = \"vllm\"\n"
-	writeFile(t, "base.toml", text)
-	writeFile(t, "b\ntouch X\n.toml", text)
-	for i, c := range []struct{ config, out, want string }{
-		{"base.toml", "o", ""},
-		{"base.toml", "o\ntouch X\n#", "control character"},
-		{"base.toml", "o\x1b[2J", "control character"},
-		{"b\ntouch X\n.toml", "o", "control character"},
-	} {
-		for _, command := range []string{"simulate", "goodput"} {
-			args := []string{command, c.config, "--out", fmt.Sprint(c.out, command, i), "--job", "slurm"}
-			status, _, errs := runHere(t.Context(), run.NewSimulator().Run, args...)
-			if (status == exitOK) != (c.want == "") || c.want != "" && !strings.Contains(errs, c.want) {
-				t.Errorf("%q: status %d, stderr %q", args, status, errs)
-			}
-			if _, err := os.Stat(fmt.Sprint(c.out, command, i)); (err == nil) != (c.want == "") {
-				t.Errorf("%q: the folder: %v", args, err)
-			}
-		}
-	}
-	here := filepath.Join(t.TempDir(), "h\ntouch X\n#")
-	if err := os.Mkdir(here, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(here)
-	writeFile(t, "base.toml", text)
-	if status, _, errs := runHere(t.Context(), nil, "simulate", "base.toml", "--out", "o", "--job",
-		"slurm"); status != exitFailed || !strings.Contains(errs, "control character") {
-		t.Errorf("working folder: status %d, stderr %q", status, errs)
-	}
-}
-
 // Names of others reach a terminal escaped, and make no line of their own.
 func TestNamesDoNotControlTheTerminal(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -263,11 +226,11 @@ func TestInterruptedReading(t *testing.T) {
 	for looks := range int64(60) { // 20 a pass
 		ctx := &countdown{Context: context.Background()}
 		ctx.left.Store(looks)
-		status, _, errs := runHere(ctx, pretend, "simulate", "s.toml", "--job", "slurm", "--out", "o")
+		status, _, errs := runHere(ctx, pretend, "simulate", "s.toml", "--out", "o")
 		if _, err := os.Stat("o"); looks < 40 && err == nil {
 			t.Fatalf("after %d looks there is a folder", looks)
 		}
-		if _, err := os.Stat("o/slurm/job.sh"); err == nil || status != Interrupted ||
+		if _, err := os.Stat("o/summary.json"); err == nil || status != Interrupted ||
 			!strings.HasPrefix(errs, "sparseserve: interrupted") {
 			t.Fatalf("after %d looks: status %d, stderr %q, %v", looks, status, errs, err)
 		}

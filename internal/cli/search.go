@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments"
 	"github.com/sparseserve/sparseserve/experiments/capacity"
@@ -22,7 +21,7 @@ type searchFlags struct {
 	settings
 	resultFlags
 	storeFlags
-	jobFlags
+	taskFlags
 }
 
 // question is the question of goodput or plan.
@@ -32,8 +31,7 @@ type question struct {
 	sets, cards   []string
 	folder        string // name of the results
 	*config.Sweep
-	candidates []config.Point
-	find       func(*capacity.Planner) (*answer, []string, error)
+	find func(*capacity.Planner) (*answer, []string, error)
 }
 
 // load reads the configuration.
@@ -46,24 +44,15 @@ func (q *question) load(watch config.Watch) (err error) {
 	return nil
 }
 
-// mostSearchTasks is the maximum number of tasks that share a search. More tasks would mostly wait,
-// because a purchase must know each price before it can skip more expensive candidates.
-const mostSearchTasks = 64
-
-// search finds the answer of a question, or writes a job that makes its runs. All tasks of a job
-// search for the answer, one of them makes each run, and the command that wrote the job collects
-// the runs.
+// search finds the answer of a question. All tasks of a job search for the answer, one of them makes
+// each run, and the same command without --tasks collects the runs.
 func (f *searchFlags) search(ctx context.Context, app *App, q *question) (err error) {
 	if f.Tasks > 0 {
-		return f.share(app, f.Points, func(store *run.Store) ([]string, error) {
+		return f.share(app, f.Out, f.Points, func(store *run.Store) ([]string, error) {
 			_, notes, err := q.find(&capacity.Planner{Store: store, Run: app.Run, Workers: 1,
 				Planned: func(int) {}, Shared: &run.Shared{Task: f.Task, Tasks: f.Tasks}})
 			return notes, err
 		})
-	}
-	err = f.check(f.JSON, append(q.sets, q.file, f.Out, q.folder, f.Points)...)
-	if err != nil {
-		return err
 	}
 	asked, err := run.Ask(q.command, q.folder, q.file, slices.Concat(q.sets, q.cards), q.Paths())
 	if err != nil {
@@ -75,15 +64,6 @@ func (f *searchFlags) search(ctx context.Context, app *App, q *question) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
-	if f.Job != "" {
-		args := []string{q.command, q.file}
-		if len(q.cards) > 0 {
-			args = append(args, "--gpus", strings.Join(q.cards, ","))
-		}
-		return f.write(app, folder, answers.Count(len(q.candidates), "candidate")+" to look at.",
-			q.candidates, q.sets, &run.Job{Name: q.Name, Args: args,
-				Tasks: min(len(q.candidates), mostSearchTasks)})
-	}
 	return f.answer(ctx, app, folder, q.unit, func(bar *progress) (*answer, []string, error) {
 		return q.find(&capacity.Planner{Store: folder.Store, Run: app.Run, Workers: int(f.Workers),
 			Planned: bar.planned, Finished: bar.finished, Say: bar.say})
@@ -120,7 +100,6 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	q.candidates = offers.Points()
 	q.find = func(planner *capacity.Planner) (*answer, []string, error) {
 		bought, notes, err := planner.Purchase(ctx, offers)
 		return &answer{bought, func(name string) *doc.Doc { return answers.Purchase(name, bought) },
@@ -147,9 +126,6 @@ func (g *goodputCmd) Run(ctx context.Context, app *App) error {
 	candidates, err := capacity.Candidates(q.Sweep)
 	if err != nil {
 		return err
-	}
-	for i := range candidates {
-		q.candidates = append(q.candidates, candidates[i].Point)
 	}
 	q.find = func(planner *capacity.Planner) (*answer, []string, error) {
 		if q.RateGiven && planner.Shared == nil {

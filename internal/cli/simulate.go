@@ -23,18 +23,12 @@ type simulateCmd struct {
 	settings
 	resultFlags
 	storeFlags
-	jobFlags
+	taskFlags
 	liveFlags
 }
 
 // Run implements the command.
 func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
-	switch err := s.check(s.JSON, append(s.Set, s.Config, s.Out, s.Points)...); {
-	case err != nil:
-		return err
-	case s.Job != "" && s.Live != "":
-		return fmt.Errorf("--live runs on this machine; leave --job %s out", s.Job)
-	}
 	watch := config.Until(ctx)
 	sweep, err := config.LoadSweep(cmp.Or(s.Config, experiments.Default), s.Set, watch)
 	if err != nil {
@@ -50,7 +44,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	}
 	points := q.Points()
 	if s.Tasks > 0 {
-		return s.share(app, s.Points, func(store *run.Store) ([]string, error) {
+		return s.share(app, s.Out, s.Points, func(store *run.Store) ([]string, error) {
 			var own []config.Point // every n-th
 			for i := s.Task % s.Tasks; i < len(points); i += s.Tasks {
 				own = append(own, points[i])
@@ -83,18 +77,6 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	missing, _, err := folder.Store.Missing(points, watch)
 	if err != nil {
 		return err
-	}
-	switch {
-	case s.Job == "":
-	case len(missing) == 0:
-		_, err := fmt.Fprintf(app.Stdout, "All of %s are finished; the same command without --job "+
-			"collects them.\n", answers.Count(len(points), "run"))
-		return err
-	default:
-		of := fmt.Sprintf("%s of %d to make.", answers.Count(len(missing), "run"), len(points))
-		return s.write(app, folder, of, points, s.Set, &run.Job{Name: folder.Name(),
-			Args:  []string{"simulate", cmp.Or(s.Config, experiments.Default)},
-			Tasks: min(len(points), run.MostTasks)})
 	}
 	s.announce(app, sweep, head, folder, len(points), len(missing))
 	bar := newProgress(app.Stderr, "requests")

