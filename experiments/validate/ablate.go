@@ -48,6 +48,7 @@ type Ablation struct {
 
 // askedRun is a live run's calls to its device, with its model and options.
 type askedRun struct {
+	dir     string
 	steps   []live.RecordedStep
 	model   llm.Model
 	options hw.DeviceOptions
@@ -98,16 +99,16 @@ func Ablate(cards []AblationCard) (*Ablation, error) {
 
 // askedRuns reads the calls of the live runs of a result folder.
 func askedRuns(dir string) ([]askedRun, error) {
-	index, err := readIndex(dir)
-	if err != nil {
-		return nil, err
+	paths, err := files.Glob(dir, filepath.Join(liveFolder, "*", callsFile))
+	if err != nil || len(paths) == 0 {
+		return nil, fmt.Errorf("%s: no live run has the calls of its steps (live/RUN/%s)", dir, callsFile)
 	}
-	runs := make([]askedRun, len(index.Runs))
+	runs := make([]askedRun, len(paths))
 	var g errgroup.Group
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range runs {
 		g.Go(func() (err error) {
-			runs[i], err = askedIn(filepath.Join(dir, filepath.FromSlash(index.Runs[i].Live)))
+			runs[i], err = askedIn(filepath.Dir(paths[i]))
 			return err
 		})
 	}
@@ -128,7 +129,7 @@ func askedIn(dir string) (r askedRun, err error) {
 	if r.steps, err = unmarshalCalls(text); err != nil {
 		return r, fmt.Errorf("%s: %w", path, err)
 	}
-	r.gpu, r.engine, r.options = p.GPU, p.System.Engine, run.DeviceOptions(&p.System)
+	r.dir, r.gpu, r.engine, r.options = dir, p.GPU, p.System.Engine, run.DeviceOptions(&p.System)
 	r.model, err = llm.Load(p.Model)
 	return r, err
 }
@@ -163,30 +164,15 @@ func stepErrors(runs []askedRun, gpu *hw.Profile) (StepErrors, error) {
 // stepErrors returns the absolute error of the run's mean step, for decode-only steps and other
 // steps.
 func (r *askedRun) stepErrors(gpu *hw.Profile) (errs [2]float64, err error) {
-	device, err := hw.NewDevice(gpu, &r.model, r.options)
-	if err != nil {
-		return errs, err
-	}
-	times, err := live.Price(r.steps, device)
-	if err != nil {
-		return errs, err
-	}
-	var measured, modelled [2]float64
-	for i := range r.steps {
-		kind, decodes := 0, 0
-		for j := range r.steps[i].Works {
-			decodes = max(decodes, r.steps[i].Works[j].Decodes)
-		}
-		if r.steps[i].Step.Requests > decodes {
-			kind = 1
-		}
-		if t := r.steps[i].Timing.Elapsed; t > 0 {
-			measured[kind] += t.Seconds()
-			modelled[kind] += times[i].Elapsed.Seconds()
+	steps, err := r.priced(gpu)
+	errs = [2]float64{math.NaN(), math.NaN()}
+	for _, c := range compareSteps("", steps) {
+		switch c.Metric {
+		case "step_decode_mean_s":
+			errs[0] = math.Abs(*c.Error)
+		case "step_mixed_mean_s":
+			errs[1] = math.Abs(*c.Error)
 		}
 	}
-	for kind := range errs {
-		errs[kind] = math.Abs(modelled[kind]/measured[kind] - 1) // 0/0 is NaN
-	}
-	return errs, nil
+	return errs, err
 }

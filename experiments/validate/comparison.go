@@ -16,8 +16,6 @@ import (
 //	step_KIND_ratio           mean ratio, live is 1
 //	step_KIND_abs_error_p50   median and 95th percentile of |ratio - 1|: the error
 //	phase_KIND_PHASE_s        seconds in all steps that the live device split
-//	step_alike_p95_over_p50   live steps of the same work, slow ones over the median (alike);
-//	                          simulated is 1
 //
 // KIND is decode, for steps without a prefill, or mixed.
 type Comparison struct {
@@ -94,7 +92,6 @@ func Goals() map[string]float64 {
 type ValidatedRun struct {
 	Run, System, Model string
 	Variant            string // what the axes set besides system, rate and seed
-	LiveFolder         string // of the live run, from the result folder
 	Trace              string // that it served; empty of lengths without a file
 	Rate               float64
 	Seed               uint64

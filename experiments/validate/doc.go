@@ -13,8 +13,7 @@
 // the model prices them afterwards, so that a new calibration is compared with the same live runs
 // without a GPU. Ablate (ablate.go) prices them without each part of the model in turn. Live runs
 // are stored under their names, compressed (store.go). Recompute (report.go) makes the table from
-// the files. No parameter is fitted to these runs. A disturbed run is detected by its own steps
-// (disturbance.go).
+// the files. No parameter is fitted to these runs.
 //
 // A run is at saturation if its live queue keeps growing, its live mean scheduling delay exceeds
 // slo.delay_s, or more than half of its requests are unfinished when the last one arrives

@@ -16,7 +16,7 @@ import (
 // Live runs whose steps take what a host of known figures takes give these figures.
 func TestFitHostFindsTheHost(t *testing.T) {
 	t.Chdir(filepath.Join("..", "..")) // runs name their engine from there
-	kept, err := keptCalls(filepath.Join("experiments", "validation", "longbench-h200"))
+	kept, err := askedRuns(filepath.Join("experiments", "validation", "longbench-h200"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func (v *Validation) index(lives, simulated []string) error {
 		if err != nil {
 			return err
 		}
-		row.Steps = append(compareSteps(p.Label, steps), compareAlike(p.Label, steps)...)
+		row.Steps = compareSteps(p.Label, steps)
 		requests, err := readServed(lives[i])
 		if err != nil {
 			return err

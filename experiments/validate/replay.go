@@ -52,7 +52,6 @@ type ReplayReport struct {
 	Skipped  int             `json:"skipped"`          // by SkipS
 	Rejected int             `json:"rejected"`         // by the simulated server, so in neither side
 	Prefix   *PrefixEstimate `json:"prefix,omitempty"` // nil where a share was given, or none can hit
-	Cold     string          `json:"cold,omitempty"`   // what a cache that was empty at first does
 
 	Config      *config.Config     `json:"-"` // with the record as its workload
 	Summary     metrics.Summary    `json:"-"` // of the whole simulation, skipped requests included
@@ -131,9 +130,6 @@ func (r *Replay) Do(ctx context.Context) (report *ReplayReport, err error) {
 			err = errors.Join(err, os.Remove(trace))
 		}
 		return nil, err
-	}
-	if r.Record.Figures == nil {
-		out.Cold = out.cold()
 	}
 	return out, out.write(folder, requests.Bytes())
 }

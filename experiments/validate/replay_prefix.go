@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
@@ -114,33 +113,4 @@ func (v *PrefixEstimate) String() string {
 		found += ": this does not tell them apart"
 	}
 	return found + "; full prefills are simulated (--prefix-hit SHARE for hits)"
-}
-
-// The first coldSeconds of a record find an empty prefix cache. P99 TTFT is also reported without
-// them if that lowers its error by coldMatters.
-const coldSeconds, coldMatters = 30, 0.1
-
-// cold reports the error of P99 TTFT without the first seconds of a record, when the prefix cache
-// was empty; "" if the error hardly differs or too few requests are left.
-func (r *ReplayReport) cold() string {
-	warm := slices.IndexFunc(r.Requests, func(q Replayed) bool {
-		return q.Measured.At.Seconds() >= coldSeconds
-	})
-	if r.Prefix == nil || !r.Prefix.Hit() || warm <= 0 || len(r.Requests)-warm < FewForP99 {
-		return ""
-	}
-	p99 := func(all []RecordComparison) *RecordComparison {
-		i := slices.IndexFunc(all, func(c RecordComparison) bool {
-			return strings.HasPrefix(c.Metric, "ttft_p99")
-		})
-		return &all[i]
-	}
-	all, without := p99(r.Comparisons), p99(compareReplayed(r.Name, AllStages, r.Requests[warm:]))
-	if all.Error == nil || without.Error == nil ||
-		math.Abs(*all.Error)-math.Abs(*without.Error) < coldMatters {
-		return ""
-	}
-	return fmt.Sprintf("the cache was empty at first: without the first %d s P99 TTFT is %.3g s, "+
-		"simulated %.3g s (%+.1f %%; with them %+.1f %%)", coldSeconds, without.Measured,
-		without.Simulated, 100**without.Error, 100**all.Error)
 }

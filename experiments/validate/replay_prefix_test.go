@@ -62,41 +62,6 @@ func TestTheNearerSimulationIsTaken(t *testing.T) {
 	}
 }
 
-// 100 requests come after 30 s, and of the five before, one a second, each takes 0.5 s of 0.03: of
-// all 105 P99 is 0.5 s, 94 % more than simulated, of the later ones there is no error.
-func TestColdStart(t *testing.T) {
-	of := func(cold int) *ReplayReport {
-		r := &ReplayReport{Name: "r", Prefix: &PrefixEstimate{Full: AsMeasured{2, 1},
-			Cached: AsMeasured{1, 1}, Requests: 105}}
-		for i := range 105 {
-			s := records.Request{At: des.Time(i) * des.Second, Output: 1, TTFT: 0.03, E2E: 0.03}
-			m := s
-			if i >= 5 {
-				s.At += 25 * des.Second
-			} else if i < cold {
-				m.TTFT = 0.5
-			}
-			m.At = s.At
-			r.Requests = append(r.Requests, Replayed{ID: i + 1, Measured: m, Simulated: s})
-		}
-		r.Comparisons = compareReplayed("r", AllStages, r.Requests)
-		return r
-	}
-	want := "the cache was empty at first: without the first 30 s P99 TTFT is 0.03 s, simulated " +
-		"0.03 s (+0.0 %; with them -94.0 %)"
-	if got := of(5).cold(); got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if got := of(0).cold(); got != "" {
-		t.Errorf("nothing is cold: %q", got)
-	}
-	full := of(5)
-	full.Prefix.Cached = AsMeasured{3, 1}
-	if got := full.cold(); got != "" {
-		t.Errorf("full prefills: %q", got)
-	}
-}
-
 // If a record names its prompts, the simulated prefix cache decides which tokens hit, and compare
 // estimates nothing.
 func TestIdentifiedPromptsHitTheCache(t *testing.T) {

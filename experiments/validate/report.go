@@ -110,7 +110,7 @@ func Simulated(dir string) (places []string, err error) {
 // read compares one run from its files.
 func (v *validationRun) read(dir string) (r ValidatedRun, err error) {
 	r = ValidatedRun{Run: v.Run, System: v.System, Model: v.Model, Variant: v.Variant, Rate: v.Rate,
-		Seed: v.Seed, LiveFolder: v.Live, Trace: v.Trace}
+		Seed: v.Seed, Trace: v.Trace}
 	for _, side := range []struct {
 		folder string
 		into   *metrics.Summary

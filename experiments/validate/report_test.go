@@ -89,9 +89,9 @@ func TestCompareSteps(t *testing.T) {
 	linears := append([]float64{0.04}, none[1:]...)
 	steps := []step{
 		{mixed: true, split: true, live: 0.1, model: 0.11, livePhases: linears, modelPhases: none},
-		{decodes: 1, live: 0.01, model: 0.009},
-		{decodes: 1, live: 0.01, model: 0.013},
-		{decodes: 1, live: 0.02, model: 0.02},
+		{live: 0.01, model: 0.009},
+		{live: 0.01, model: 0.013},
+		{live: 0.02, model: 0.02},
 	}
 	got := map[string][3]float64{}
 	for _, c := range compareSteps("r", steps) {

@@ -3,15 +3,11 @@ package validate
 import (
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/experiments/config"
-	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/hw"
-	"github.com/sparseserve/sparseserve/hw/llm"
-	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/metrics"
@@ -39,24 +35,13 @@ type step struct {
 	mixed       bool // has a prefill
 	split       bool // the live device split its time into phases
 	live, model float64
-	decodes     int
 	livePhases  []float64 // in the order of phaseNames
 	modelPhases []float64
-	loads       int64
 }
 
-// priced prices the steps of a live run with the modelled device.
+// priced prices the steps of a live run with the modelled device of a point.
 func priced(p *config.Point, dir string) ([]step, error) {
-	path := filepath.Join(dir, callsFile)
-	text, err := files.ReadResult(path)
-	if err != nil {
-		return nil, err
-	}
-	steps, err := unmarshalCalls(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	model, err := llm.Load(p.Model)
+	r, err := askedIn(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -64,17 +49,22 @@ func priced(p *config.Point, dir string) ([]step, error) {
 	if err != nil {
 		return nil, err
 	}
-	device, err := hw.NewDevice(gpu, &model, run.DeviceOptions(&p.System))
+	return r.priced(gpu)
+}
+
+// priced prices the steps of the run with the modelled device of a profile.
+func (r *askedRun) priced(gpu *hw.Profile) ([]step, error) {
+	device, err := hw.NewDevice(gpu, &r.model, r.options)
 	if err != nil {
 		return nil, err
 	}
-	times, err := live.Price(steps, device)
+	times, err := live.Price(r.steps, device)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", r.dir, err)
 	}
-	all := make([]step, len(steps))
-	for i := range steps {
-		all[i] = stepOf(&steps[i], &times[i])
+	all := make([]step, len(r.steps))
+	for i := range r.steps {
+		all[i] = stepOf(&r.steps[i], &times[i])
 	}
 	return all, nil
 }
@@ -84,13 +74,11 @@ func stepOf(r *live.RecordedStep, model *metrics.Timing) step {
 	s := step{split: r.Timing.Phases.Unsplit == 0, live: secondsOf(r.Timing.Elapsed),
 		model: secondsOf(model.Elapsed), livePhases: phaseTimes(&r.Timing.Phases),
 		modelPhases: phaseTimes(&model.Phases)}
+	decodes := 0
 	for i := range r.Works {
-		s.decodes = max(s.decodes, r.Works[i].Decodes)
+		decodes = max(decodes, r.Works[i].Decodes)
 	}
-	s.mixed = r.Step.Requests > s.decodes
-	for i := range r.Layers {
-		s.loads += r.Layers[i].Moves.Loads
-	}
+	s.mixed = r.Step.Requests > decodes
 	return s
 }
 

@@ -73,9 +73,6 @@ func comparedRequests(r *validate.ReplayReport) []string {
 	if r.Prefix != nil {
 		lead = append(lead, fmt.Sprintf("Prefix cache: %s.", r.Prefix))
 	}
-	if r.Cold != "" {
-		lead = append(lead, "Prefix cache: "+r.Cold+".")
-	}
 	return lead
 }
 

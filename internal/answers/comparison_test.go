@@ -26,7 +26,6 @@ func TestNumbersOfComparisons(t *testing.T) {
 		Engine: "vllm-0.19", Failed: 1, SkipS: 0.5, Skipped: 2, Rejected: 3,
 		Prefix: &validate.PrefixEstimate{Full: validate.AsMeasured{TTFT: 1.5, TPOT: 1},
 			Cached: validate.AsMeasured{TTFT: 1.02, TPOT: 1}, Requests: 120},
-		Cold: "the cache was empty at first",
 		Summary: metrics.Summary{System: "vllm", Model: "m", GPU: "g",
 			PrefixCache: &metrics.PrefixStats{HitShare: 0.25},
 			Warnings:    []warn.Warning{warn.New(warn.Assumed, "more tokens than measured")}},
@@ -44,7 +43,7 @@ func TestNumbersOfComparisons(t *testing.T) {
 			"their tokens (--prefix-hit SHARE sets another share).",
 		"Prefix cache: median TTFT +50.0 % and mean TPOT +0.0 % off with full prefills, median TTFT "+
 			"+2.0 % and mean TPOT +0.0 % off with prompts from the cache: simulated as prefix cache hits "+
-			"(--prefix-hit 0 for full prefills).", "Prefix cache: the cache was empty at first.",
+			"(--prefix-hit 0 for full prefills).",
 		"117 requests. Error: simulated over measured less 1. Mean and percentiles are over requests, "+
 			"TPOT is a request's mean time between tokens.",
 		"figure measured simulated error, %", "TTFT mean, s 2.00 1.50 -25.0",

@@ -37,9 +37,8 @@ func Validation(r *validate.Report) *doc.Doc {
 	others.Folded = true
 	others.Legend = []string{"steps: how many",
 		"decode step, mixed step: the model's time of the live run's own batches"}
-	warnings, folders := doubtful(r)
-	d.Warnings = Warnings(warnings, len(runs))
-	d.Tables = slices.Concat([]doc.Table{errors, goals}, swapped, folders, []doc.Table{others})
+	d.Warnings = Warnings(doubtful(r), len(runs))
+	d.Tables = slices.Concat([]doc.Table{errors, goals}, swapped, []doc.Table{others})
 	d.Figures = drawable(overLive(r))
 	return d
 }
@@ -144,8 +143,8 @@ func goalsMet(runs []validate.ValidatedRun) (answer string, t doc.Table) {
 }
 
 // doubtful warns of missed goals, of live runs with little evidence, and of warnings of the
-// simulations. A table lists the folders of such live runs.
-func doubtful(r *validate.Report) (warnings []resultWarning, folders []doc.Table) {
+// simulations.
+func doubtful(r *validate.Report) (warnings []resultWarning) {
 	add := func(kind warn.Kind, format string, args ...any) {
 		warnings = append(warnings, said([]warn.Warning{warn.New(kind, format, args...)}, "")...)
 	}
@@ -153,22 +152,10 @@ func doubtful(r *validate.Report) (warnings []resultWarning, folders []doc.Table
 	if float64(met) < validate.GoalShare*float64(len(below)) {
 		add(warn.GoalsMissed, "fewer runs than %.0f %% meet every goal", 100*validate.GoalShare)
 	}
-	if disturbed, told := validate.Disturbed(r.Runs); len(disturbed) > 0 {
-		add(warn.Disturbed, "The host disturbed %d of %s with enough steps to judge: one in 20 of the "+
-			"steps of the same work takes more than %g times their median. Remove these folders and make "+
-			"the runs again on a quiet machine, worst first.", len(disturbed), Count(told, "live run"),
-			validate.DisturbedAbove)
-		t := doc.Table{Title: "Live runs that the host disturbed, worst first",
-			Columns: doc.Columns("folder", "run", ">times the median")}
-		for _, d := range disturbed {
-			t.Add(d.Run.LiveFolder, d.Run.Run, doc.As(d.Slow, fmt.Sprintf("%.2f", d.Slow)))
-		}
-		folders = append(folders, t)
-	}
 	for i := range r.Runs {
 		warnings = append(warnings, said(r.Runs[i].Simulated.Warnings, r.Runs[i].Run)...)
 	}
-	return warnings, folders
+	return warnings
 }
 
 // hostOffAbove is the relative error of the host's part of decode steps above which an answer

@@ -19,8 +19,7 @@ import (
 
 // validated is a run with fixed figures; off is the error of mean TTFT.
 func validated(name string, rate, off float64, saturated bool) validate.ValidatedRun {
-	r := validate.ValidatedRun{Run: name, System: name, Model: "m", Rate: rate, Saturated: saturated,
-		LiveFolder: "live/" + name}
+	r := validate.ValidatedRun{Run: name, System: name, Model: "m", Rate: rate, Saturated: saturated}
 	r.Live = metrics.Summary{TTFT: metrics.Stats{Mean: 2}, ThroughputTokS: 100, Steps: 1000}
 	r.Simulated = metrics.Summary{TTFT: metrics.Stats{Mean: 2 * (1 + off)}, ThroughputTokS: 100}
 	blocks, delay := 0.0, 0.0 // only one run loads and waits
@@ -119,7 +118,7 @@ func TestChartsOfValidations(t *testing.T) {
 	}
 }
 
-// Live runs that say little are told of, with their folders, the worst first.
+// A host that differs from the simulated one is reported.
 func TestDoubtsOfValidations(t *testing.T) {
 	r := &validate.Report{Runs: []validate.ValidatedRun{validated("a", 1, 0, false),
 		validated("b", 1, 0, false), validated("c", 1, 0, false)}}
@@ -127,22 +126,13 @@ func TestDoubtsOfValidations(t *testing.T) {
 		run := &r.Runs[i]
 		run.Comparisons = append(run.Comparisons, comparedAs(run.Run, metric, live, simulated))
 	}
-	add(0, "step_alike_p95_over_p50", 1.1, 1)
-	add(1, "step_alike_p95_over_p50", 1.3, 1)
-	add(2, "step_alike_p95_over_p50", 2.345, 1)
 	for i := range r.Runs {
 		add(i, "phase_decode_host_s", []float64{1.5, 1, 2}[i], 1)
 		add(i, "phase_decode_linears_s", 2, 2)
 	}
 	text := printed(t, Validation(r))
-	expectIn(t, text, "The host disturbed 2 of 3 live runs with enough steps to judge: one in 20 of "+
-		"the steps of the same work takes more than 1.2 times their median. Remove these folders and "+
-		"make the runs again on a quiet machine, worst first.", "live/c c 2.35", "live/b b 1.30",
-		"In 2 of 3 runs the host's part of a decode takes 1.50 to 2.00 times what is simulated: hosts "+
-			"of one card differ; `sparseserve calibrate host` fits this one to a live run.")
-	if strings.Index(text, "live/c c") > strings.Index(text, "live/b b 1.30") {
-		t.Error("the worst is not the first")
-	}
+	expectIn(t, text, "In 2 of 3 runs the host's part of a decode takes 1.50 to 2.00 times what is simulated: hosts "+
+		"of one card differ; `sparseserve calibrate host` fits this one to a live run.")
 }
 
 func TestNumbersOfAblations(t *testing.T) {

@@ -172,10 +172,9 @@ const (
 const (
 	Flagged     Kind = "flagged"      // a fit has a flag
 	GoalsMissed Kind = "goals_missed" // fewer runs than wanted meet every goal
-	Disturbed   Kind = "disturbed"    // a live run was disturbed by its host
 )
 
 // serious lists the kinds without which figures are misread, most serious first.
-var serious = []Kind{Engines, Disturbed, NoneFinished, EndedEarly, Rejected,
+var serious = []Kind{Engines, NoneFinished, EndedEarly, Rejected,
 	ReplicasDown, Preemptions, UnstableQueue, WaitsGrow, NearLimit, Truncated, BeganAnew, Damaged,
 	RowsLeft, TraceEnded, NoBound, FewRequests, DerivedCard}
