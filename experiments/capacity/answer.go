@@ -33,7 +33,6 @@ type Purchase struct {
 	Serve   string   `json:"serve"`          // the engine's command for a replica, if any
 	NoServe string   `json:"serve_why"`      // why not
 	Lacks   string   `json:"serve_lacks"`    // what the command does not express
-	System  string   `json:"system_toml"`    // of the choice, or the nearest miss
 	Proof   Evidence `json:"evidence"`
 	// AtPrices is the hourly cost of the choice at the lowest and highest price of its card.
 	AtPrices [2]PricedAt `json:"usd_per_hour_at"`
@@ -144,9 +143,6 @@ func (a *Purchase) describe(o *option, prices *Prices) (err error) {
 	}
 	if a.Serve != "" {
 		a.Lacks = ServeLacks(&point)
-	}
-	if a.System, err = point.SystemTOML(); err != nil {
-		return err
 	}
 	if a.Proof, err = evidenceOf(&point); err != nil {
 		return err

@@ -162,36 +162,3 @@ func TestNoDefaultIsSwitchedOff(t *testing.T) {
 		}
 	}
 }
-
-// TestSystemTOML: what is printed of a system makes that system again.
-func TestSystemTOML(t *testing.T) {
-	for _, sets := range [][]string{
-		{"system.preset=vllm-0.15", "model=llama3.1-8b", "gpu=h200", "system.tensor_parallel=4",
-			"system.max_requests=99"},
-		{"system.preset=sparseserve", "selection.budget_tokens=512", "system.engine=vllm-0.15",
-			"gpu=h200"},
-		{"system.preset=sparseserve-psa", "gpu=a100-80gb"},
-	} {
-		cfg, err := config.Load("", sets)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := &cfg.Points()[0]
-		text, err := p.SystemTOML()
-		if err != nil {
-			t.Fatal(err)
-		}
-		path := t.TempDir() + "/s.toml"
-		write(t, path, "model = \""+p.Model+"\"\ngpu = \""+p.GPU+"\"\n"+text)
-		again, err := config.Load(path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if again.Systems[0] != p.System {
-			t.Errorf("%q:\n%s\nmakes %+v\nwant %+v", sets, text, again.Systems[0], p.System)
-		}
-		if n := strings.Count(text, "\n"); n > 6 {
-			t.Errorf("%q: %d lines:\n%s", sets, n, text)
-		}
-	}
-}

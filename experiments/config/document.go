@@ -26,8 +26,7 @@ type document struct {
 	text     string
 	lines    tomlfile.Lines
 
-	dir    string   // of the file
-	absent []string // files that it names and that are not there
+	dir string // of the file
 
 	fitted bool // to its model and the built-in mix; see neutral.go
 }
@@ -192,8 +191,6 @@ func (d *document) relocate(dir string) {
 		}
 		if from := filepath.Join(dir, path); exists(from) {
 			g.Value = from
-		} else if !exists(path) {
-			d.absent = append(d.absent, path)
 		}
 	}
 }

@@ -14,11 +14,10 @@ import (
 type effects struct {
 	used   map[string]bool
 	unused map[string]string
-	cards  map[string]string // figures of [card] that change another card than they seem to
 }
 
 func newEffects() effects {
-	return effects{map[string]bool{}, map[string]string{}, map[string]string{}}
+	return effects{map[string]bool{}, map[string]string{}}
 }
 
 // add merges the effects of another configuration of the same sweep.
@@ -27,23 +26,6 @@ func (e *effects) add(other effects) {
 		e.used[key] = e.used[key] || used
 	}
 	maps.Copy(e.unused, other.unused)
-	maps.Copy(e.cards, other.cards)
-}
-
-// addAxes adds the keys that a document sets although its own axes set them in all points.
-func (e *effects) addAxes(doc *document, axes []axis) {
-	for _, a := range axes {
-		for _, k := range a.keys() {
-			everywhere := !slices.ContainsFunc(a.values, func(settings []Setting) bool {
-				return !slices.ContainsFunc(settings, func(s Setting) bool { return s.Key == k.Key })
-			})
-			if g := lastOf(doc.settings, k.Key); g != nil && everywhere && k.where != "" {
-				e.unused[k.Key+" beside an axis"] = (&KeyError{Where: g.where, Key: k.Key,
-					Value: Show(g.Value), Reason: "has no effect in any run; the axis at " + k.where +
-						" sets it in all"}).Error()
-			}
-		}
-	}
 }
 
 // needs precedes the conditions of a key without effect.
@@ -56,16 +38,12 @@ func (e effects) warnings() (all []warn.Warning) {
 			all = append(all, warn.New(warn.Unused, "%s", e.unused[key]).About(key))
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(e.cards)) {
-		all = append(all, warn.New(warn.OtherCard, "%s", e.cards[key]).About(key))
-	}
 	return all
 }
 
 // effects determines which chosen keys the runs of the configuration use.
 func (l *loader) effects() effects {
 	e := newEffects()
-	l.addCards(&e)
 	points := l.cfg.Points()
 	model, err := l.inputs.model(l.cfg.Model)
 	if err != nil || len(points) == 0 {

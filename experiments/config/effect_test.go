@@ -141,25 +141,6 @@ func TestRouterOfAPlanHasAnEffect(t *testing.T) {
 	}
 }
 
-// A key that the axes of its own file set in every point has no effect, and both places are said.
-func TestKeysBesideTheirAxis(t *testing.T) {
-	for axis, want := range map[string][]string{
-		"grid.seed = [3, 4]\ngrid.workload.rate = [3, 4]\n": {
-			"s.toml:1: seed = [1, 2]: has no effect in any run; the axis at s.toml:7 sets it in all",
-			"s.toml:3: workload.rate = 1: has no effect in any run; the axis at s.toml:8 sets it in all"},
-		"grid.selection.budget_tokens = [256]\ngrid.seed = [3]\n": {
-			"s.toml:1: seed = [1, 2]: has no effect in any run; the axis at s.toml:8 sets it in all"},
-		"list = [{ seed = 5 }, { offload.working_set_steps = 3 }]\n": nil, // sets it in one
-	} {
-		text := "seed = [1, 2]\n[workload]\nrate = 1\n[system]\npreset = \"sparseserve\"\n" +
-			"[[axis]]\n" + axis
-		got := warn.Texts(mustSweep(t, testkit.Write(t, "s.toml", text)).Variants[0].Config.Unused)
-		if !slices.Equal(got, want) {
-			t.Errorf("%s%q, want %q", axis, got, want)
-		}
-	}
-}
-
 // A key of [system] that every table of [[systems]] sets for itself has no effect; one that a
 // system has from there, or a flag sets over all, has one.
 func TestKeysThatAllSystemsSet(t *testing.T) {

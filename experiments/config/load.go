@@ -106,7 +106,6 @@ type loader struct {
 	models   bool  // several are compared: values fitted to one model do not apply
 	gpus     bool  // are compared
 	inputs   inputs
-	absent   map[string]string // paths of no file -> where else it was looked for
 
 	// Systems are resolved after all documents have been read.
 	presets     []string // names under system.preset
@@ -157,7 +156,6 @@ func (l *loader) base() error {
 
 // apply adds one document over the previous ones.
 func (l *loader) apply(doc *document, flag bool) error {
-	l.addAbsent(doc)
 	l.cfg.files = append(slices.Clip(l.cfg.files), doc.name)
 	if len(doc.under("systems")) > 0 {
 		l.presets, l.custom = nil, nil // the file selects the systems
@@ -171,7 +169,6 @@ func (l *loader) apply(doc *document, flag bool) error {
 			return doc.locate(err)
 		}
 	}
-	l.keepCards(doc, flag)
 	if doc.fitted {
 		l.fitted, l.onGPU = l.cfg.Model, l.cfg.GPU
 	}

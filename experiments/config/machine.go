@@ -87,47 +87,6 @@ func Changed(card hw.Changes) string {
 	return " (changed: " + strings.Join(changes, ", ") + ")"
 }
 
-// keepCards records for which card a document's [card] figures were written: the card that the
-// document, or one below it, names. Figures set by flags and axes apply to any card.
-func (l *loader) keepCards(doc *document, flag bool) {
-	for _, figure := range doc.under("card") {
-		if !flag && l.origin("gpu") != builtInDefault {
-			l.last("card." + figure.Key).card = l.cfg.GPU
-		}
-	}
-}
-
-// addCards adds the figures that change a card other than the one they were written for.
-func (l *loader) addCards(e *effects) {
-	for figure, value := range l.cfg.Card {
-		key := "card." + figure
-		if of := l.last(key).card; of != "" && of != l.cfg.GPU {
-			e.cards[key] = (&KeyError{Where: l.origin(key), Key: key, Value: Show(value),
-				Reason: fmt.Sprintf("stands beside gpu = %q and changes %s, which %s names; set it "+
-					"for that card, or leave it out", of, l.cfg.GPU, l.origin("gpu"))}).Error()
-		}
-	}
-}
-
-// addAllCards adds the figures that apply to several cards of a sweep.
-func (s *Sweep) addAllCards(e *effects, below *loader) {
-	var gpus []string
-	for _, v := range s.Variants {
-		if !slices.Contains(gpus, v.Config.GPU) {
-			gpus = append(gpus, v.Config.GPU)
-		}
-	}
-	for figure, value := range below.cfg.Card {
-		key := "card." + figure
-		if len(gpus) < 2 || e.cards[key] != "" || slices.Contains(s.Axes, key) {
-			continue
-		}
-		e.cards[key] = (&KeyError{Where: below.origin(key), Key: key, Value: Show(value),
-			Reason: "changes each of " + strings.Join(gpus, ", ") + "; an axis with zip.gpu and zip." + key +
-				" gives each its own"}).Error()
-	}
-}
-
 // cardTable writes the changes in the order of their keys.
 func (e *encoder) cardTable(changes hw.Changes) {
 	if len(changes) == 0 {

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -53,47 +52,4 @@ func (s *Sweep) Paths() []string {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-// checkPaths refuses files that exist in none of the folders searched.
-func (l *loader) checkPaths() error {
-	for _, k := range []struct{ key, path string }{
-		{"model", l.cfg.Model}, {"gpu", l.cfg.GPU}, {"workload.trace", l.cfg.Workload.Trace}} {
-		if err := l.neither(k.key, k.path, k.key == "workload.trace"); err != nil {
-			return l.place(err)
-		}
-	}
-	for i := range l.cfg.Systems {
-		s := &l.cfg.Systems[i]
-		for _, k := range []struct{ key, path string }{
-			{"system.engine", s.Engine}, {"selection.recording", s.Selection.Recording},
-			{"prefill.pattern", s.Prefill.Pattern}} {
-			if err := l.neither(k.key, k.path, k.key == "selection.recording"); err != nil {
-				return l.placeSystem(err, l.customNamed(s.Name))
-			}
-		}
-	}
-	return nil
-}
-
-// neither returns an error if a path is not a file, or nil. Possibly misspelt names are left to the
-// code that knows the names.
-func (l *loader) neither(key, path string, always bool) *KeyError {
-	dir, absent := l.absent[path]
-	if !absent || !always && (!builtin.LooksLikePath(path) || key == "model" && llm.HubName(path)) {
-		return nil
-	}
-	return &KeyError{Key: key, Value: quote(path),
-		Reason: fmt.Sprintf("no such file, neither in %s nor in the working folder", dir)}
-}
-
-// addAbsent records where the missing files of a document were searched.
-func (l *loader) addAbsent(doc *document) {
-	l.absent = maps.Clone(l.absent) // which clones share
-	for _, path := range doc.absent {
-		if l.absent == nil {
-			l.absent = map[string]string{}
-		}
-		l.absent[path] = doc.dir
-	}
 }

@@ -50,9 +50,6 @@ func (l *loader) finish() error {
 	if err := l.systems(); err != nil {
 		return err
 	}
-	if err := l.checkPaths(); err != nil {
-		return err
-	}
 	if err := l.checkHardware(); err != nil {
 		return err
 	}

@@ -18,10 +18,9 @@ type Setting struct {
 	at    string // as the document has the key: the same, or systems[0].selection.on
 	where string // file:line, a flag, or what built-in data
 
-	flag   bool   // by a flag or an axis
-	fitted bool   // to the model, card and mix of a built-in experiment (neutral.go)
-	kept   bool   // by a result, which spells all keys out: which somebody chose is not known
-	card   string // that a figure of [card] was written for; empty: any
+	flag   bool // by a flag or an axis
+	fitted bool // to the model, card and mix of a built-in experiment (neutral.go)
+	kept   bool // by a result, which spells all keys out: which somebody chose is not known
 }
 
 // NewSetting returns a setting from a flag's text, parsed as the key's type.

@@ -149,10 +149,6 @@ func loadSweep(path string, sets []string, watch Watch, search bool, varied *axi
 		s.RateGiven = l.chosen("workload.rate")
 		s.StepsGiven = s.StepsGiven || l.stepsGiven()
 	}
-	if _, builtIn := experiments.Named(file.name); !builtIn && varied == nil {
-		all.addAxes(file, axes)
-	}
-	s.addAllCards(&all, below)
 	for _, v := range s.Variants {
 		v.Config.Unused = all.warnings()
 	}

@@ -96,7 +96,9 @@ func (s *Study) Check(ctx context.Context) (err error) {
 		if err == nil {
 			v.subjects, doubts, err = s.subjects(settings)
 		}
-		s.doubt(doubts, first)
+		if first { // the others of its kind have the same
+			s.notes = append(s.notes, warn.Texts(doubts)...)
+		}
 		switch {
 		case err == nil:
 			s.variants = append(s.variants, v)
@@ -160,16 +162,6 @@ func (s *Study) wanted() (all []variant) {
 		}
 	}
 	return all
-}
-
-// doubt notes warnings of a variant: warnings of keys without effect only for the first variant of
-// its kind, because the others have the same; warnings of cards once each.
-func (s *Study) doubt(doubts []warn.Warning, first bool) {
-	for _, w := range doubts {
-		if first || w.Kind == warn.OtherCard && !slices.Contains(s.notes, w.Text) {
-			s.notes = append(s.notes, w.Text)
-		}
-	}
 }
 
 // Configs lists the varied configuration; call it after Check.

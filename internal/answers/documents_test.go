@@ -122,7 +122,7 @@ func TestPurchaseDocument(t *testing.T) {
 		"short of: arithmetic (a tenth more takes 40.1 % off the nearest limit)",
 		"accuracy: full attention: the model's own", "error: vLLM 0.15 on an H100: mean TTFT -5.4 to",
 		"weakest: P99 of TTFT", "a replica: vllm serve meta-llama/Llama-3.1-8B", "it lacks",
-		`system.preset = "vllm-0.15"`, "1 of at least 3 seeds", "seed 1",
+		"1 of at least 3 seeds", "seed 1",
 		"vllm-0.15 gpu=a100-80gb tensor_parallel=2 3 x 2 a100-80gb $10.74 tbt 54, ttft 11")
 	for i := range a.Candidates {
 		c := &a.Candidates[i]

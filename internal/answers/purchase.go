@@ -76,7 +76,7 @@ func choiceLines(a *capacity.Purchase) []string {
 		add("a replica: %s", a.Serve)
 		add("the command: %s", a.Lacks)
 	}
-	return append(lines, systemLine(a)...)
+	return lines
 }
 
 // beyond lists the limits that the choice misses beyond its largest load.
@@ -143,7 +143,7 @@ func nearestLines(a *capacity.Purchase) []string {
 	if b := a.Bare; b != nil {
 		lines = append(lines, "without a margin "+bareText(b)+", would do: "+used(b.Limits))
 	}
-	return append(append(lines, proofLines(a)...), systemLine(a)...)
+	return append(lines, proofLines(a)...)
 }
 
 // proofLines reports the accuracy of the prediction.
@@ -151,15 +151,6 @@ func proofLines(a *capacity.Purchase) []string {
 	e := &a.Proof
 	return []string{fmt.Sprintf("error: %s: %s (%s)", e.Class, cmp.Or(e.Measured, "not measured"),
 		e.Source), "weakest: " + e.Weakest}
-}
-
-// systemLine returns the configuration of a replica as one line.
-func systemLine(a *capacity.Purchase) []string {
-	lines := strings.FieldsFunc(a.System, func(r rune) bool { return r == '\n' })
-	if len(lines) == 0 {
-		return nil
-	}
-	return []string{strings.Join(lines, ", ")}
 }
 
 // used lists the used share of each limit.
