@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/sparseserve/sparseserve/hw"
-	"github.com/sparseserve/sparseserve/hw/builtin"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim/pattern"
