@@ -131,8 +131,8 @@ func TestDoubtsOfValidations(t *testing.T) {
 		add(i, "phase_decode_linears_s", 2, 2)
 	}
 	text := printed(t, Validation(r))
-	expectIn(t, text, "In 2 of 3 runs the host's part of a decode takes 1.50 to 2.00 times what is simulated: hosts "+
-		"of one card differ; `sparseserve calibrate host` fits this one to a live run.")
+	expectIn(t, text, "In 2 of 3 runs the host's part of a decode takes 1.50 to 2.00 times what is "+
+		"simulated: hosts of one card differ; `sparseserve calibrate host` fits this one to a live run.")
 }
 
 func TestNumbersOfAblations(t *testing.T) {

@@ -44,8 +44,8 @@ func (q *question) load(watch config.Watch) (err error) {
 	return nil
 }
 
-// search finds the answer of a question. All tasks of a job search for the answer, one of them makes
-// each run, and the same command without --tasks collects the runs.
+// search finds the answer of a question. All tasks of a job search for the answer, one of them
+// makes each run, and the same command without --tasks collects the runs.
 func (f *searchFlags) search(ctx context.Context, app *App, q *question) (err error) {
 	if f.Tasks > 0 {
 		return f.share(app, f.Out, f.Points, func(store *run.Store) ([]string, error) {

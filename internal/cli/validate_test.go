@@ -60,7 +60,7 @@ func TestValidateErrors(t *testing.T) {
 	writeFile(t, "v.toml", "gpu = \"h200\"\n[workload]\nrate = 1\n")
 	for args, want := range map[string]string{
 		"":                            `expected "<FILE>"`,
-		"ablate nowhere":              "nowhere: no live run has the calls of its steps (live/RUN/calls.json.gz)",
+		"ablate nowhere":              "nowhere: no live run has the calls of its steps",
 		"reuse .":                     ".: no runs.json, so no validation was finished here",
 		"reuse . --out d":             "a result folder has its own configuration",
 		"reuse nowhere":               "nowhere: no such file",
