@@ -3,8 +3,10 @@ package capacity
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/bracket"
 	"github.com/sparseserve/sparseserve/experiments/config"
@@ -80,7 +82,7 @@ func (b *buyer) effects(ctx context.Context, o *option) error {
 	if !math.IsInf(c.fails, 1) {
 		c.beyond = worst
 	}
-	for _, r := range resources() {
+	for _, r := range resources {
 		changed := *o
 		if ok, err := r.grow(&changed.Point); err != nil {
 			return err
@@ -113,67 +115,42 @@ func (c *ceiling) short() []string {
 	return names
 }
 
-// resource is a resource that may limit a server. grow adds 10 % of it to a point and returns false
-// if the point has none.
+// resource is a resource that may limit a server.
 type resource struct {
-	name string
-	grow func(*config.Point) (bool, error)
+	name    string
+	offload bool     // only if KV is in host memory
+	keys    []string // that set it
 }
 
-// resources lists the resources that may limit a server.
-func resources() []resource {
-	return []resource{
-		{"HBM bandwidth", card("hbm_bandwidth")},
-		{"arithmetic", card("peak_fp16")},
-		{"HBM", func(p *config.Point) (bool, error) {
-			if p.System.KVGiB > 0 {
-				p.System.KVGiB *= more
+var resources = []resource{
+	{"HBM bandwidth", false, []string{"card.hbm_bandwidth"}},
+	{"arithmetic", false, []string{"card.peak_fp16"}},
+	{"HBM", false, []string{"system.kv_gib", "card.hbm_size"}},
+	{"host link", true, []string{"card.link_h2d", "card.link_d2h"}},
+	{"host memory", true, []string{"system.dram_gib"}},
+	{"CPU", false, []string{"card.cpu_speed"}},
+	{"requests a batch", false, []string{"system.max_requests"}},
+	{"tokens a step", false, []string{"system.max_tokens", "prefill.chunk_tokens"}},
+}
+
+// grow adds 10 % of the resource to a point. It returns false if the point has none.
+func (r *resource) grow(p *config.Point) (bool, error) {
+	if r.offload && !p.System.Offload.On {
+		return false, nil
+	}
+	machine, err := p.Machine()
+	p.Card = maps.Clone(p.Card)
+	for _, key := range r.keys {
+		if figure, ok := strings.CutPrefix(key, "card."); ok && err == nil {
+			if p.Card == nil {
+				p.Card = hw.Changes{}
 			}
-			return card("hbm_size")(p)
-		}},
-		{"host link", offloaded(card("link_h2d", "link_d2h"))},
-		{"host memory", offloaded(func(p *config.Point) (bool, error) {
-			p.System.DRAMGiB *= more
-			return true, nil
-		})},
-		{"CPU", card("cpu_speed")},
-		{"requests a batch", func(p *config.Point) (bool, error) {
-			p.System.MaxRequests = int(math.Ceil(float64(p.System.MaxRequests) * more))
-			return true, nil
-		}},
-		{"tokens a step", func(p *config.Point) (bool, error) {
-			p.System.MaxTokens = int(math.Ceil(float64(p.System.MaxTokens) * more))
-			p.System.Prefill.ChunkTokens = int(math.Ceil(float64(p.System.Prefill.ChunkTokens) * more))
-			return true, nil
-		}},
+			p.Card[figure] = machine.Changeable(figure) * more
+		} else if f, _ := p.Field(key); f.CanInt() {
+			f.SetInt(int64(math.Ceil(float64(f.Int()) * more)))
+		} else if f.CanFloat() {
+			f.SetFloat(f.Float() * more)
+		}
 	}
-}
-
-// card returns grow for figures of the card.
-func card(keys ...string) func(*config.Point) (bool, error) {
-	return func(p *config.Point) (bool, error) {
-		machine, err := p.Machine()
-		if err != nil {
-			return false, err
-		}
-		changed := hw.Changes{}
-		for key, v := range p.Card {
-			changed[key] = v
-		}
-		for _, key := range keys {
-			changed[key] = machine.Changeable(key) * more
-		}
-		p.Card = changed
-		return true, nil
-	}
-}
-
-// offloaded restricts grow to systems with KV in host memory.
-func offloaded(grow func(*config.Point) (bool, error)) func(*config.Point) (bool, error) {
-	return func(p *config.Point) (bool, error) {
-		if !p.System.Offload.On {
-			return false, nil
-		}
-		return grow(p)
-	}
+	return true, err
 }

@@ -158,7 +158,7 @@ func TestResourcesGrow(t *testing.T) {
 				t.Fatal(err)
 			}
 			grown := 0
-			for _, r := range resources() {
+			for _, r := range resources {
 				p := cfg.Points()[0]
 				ok, err := r.grow(&p)
 				if err != nil {
@@ -178,8 +178,8 @@ func TestResourcesGrow(t *testing.T) {
 					grown++
 				}
 			}
-			if want := map[string]int{"vllm": len(resources()) - 2,
-				"sparseserve": len(resources())}[preset]; grown != want {
+			if want := map[string]int{"vllm": len(resources) - 2,
+				"sparseserve": len(resources)}[preset]; grown != want {
 				t.Errorf("%s, %s: %d resources, want %d", gpu, preset, grown, want)
 			}
 		}

@@ -96,7 +96,7 @@ func TestATenthMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range resources() {
+	for _, r := range resources {
 		grown := p
 		ok, err := r.grow(&grown)
 		if err != nil {

@@ -55,8 +55,8 @@ func (l *loader) effects() effects {
 		case l.compares && (table == "metrics" || table == "output"):
 			missing = "the command simulate: compare takes all requests of a record, and writes its own " +
 				"files"
-		case table == "goodput" && !l.search && !l.buys:
-			missing = "the command goodput, or whatif of that metric"
+		case table == "goodput" && !l.search && !l.buys && !l.varies:
+			missing = "the command goodput, or whatif"
 		case table == "plan" && !l.buys:
 			missing = "the command plan"
 		}

@@ -101,7 +101,7 @@ func TestTablesWithoutEffectAreWarnedOf(t *testing.T) {
 		{sweep(LoadSweep(file, []string{"goodput.max=9"}, nil)), []string{flag, width, spare}},
 		{sweep(LoadPlan(file, []string{"goodput.max=9"}, nil)), nil},
 		{sweep(LoadVaried(file, nil, [][]Setting{nil}, true)), []string{spare}},
-		{sweep(LoadVaried(file, nil, [][]Setting{nil}, false)), []string{width, spare}},
+		{sweep(LoadVaried(file, nil, [][]Setting{nil}, false)), []string{spare}},
 		{sweep(LoadSweep("fig13a", nil, nil)), nil},
 		{warn.Texts(compared.Unused),
 			[]string{"--set metrics.warmup=share" + none + "simulate: compare",

@@ -101,6 +101,7 @@ type loader struct {
 	unfit    []Unfit
 	compares bool // with a record of a real server
 	sweeps   bool // files may have the keys of a sweep
+	varies   bool // for whatif
 	goodput  GoodputSearch
 	plan     *Plan // nil: nothing is to be bought
 	models   bool  // several are compared: values fitted to one model do not apply

@@ -108,6 +108,7 @@ func loadSweep(path string, sets []string, watch Watch, search bool, varied *axi
 	if err != nil {
 		return nil, err
 	}
+	below.varies = varied != nil
 	variants := 1.0
 	for _, a := range axes {
 		variants *= float64(len(a.values))

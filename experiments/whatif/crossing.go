@@ -35,8 +35,9 @@ type Crossing struct {
 	Text  string   `json:"text"` // the answer in words
 }
 
-// crossingWidth is the relative accuracy of each end of a crossing.
-const crossingWidth = 0.02
+// fineWidth and coarseWidth are the relative accuracies of each end of a crossing, as
+// goodput.coarse asks for.
+const fineWidth, coarseWidth = 0.02, 0.1
 
 // end stores an answer on its side of the crossing.
 func (c *Crossing) end(a *Answer, value **float64) {
@@ -52,7 +53,7 @@ func (c *Crossing) end(a *Answer, value **float64) {
 func (t *test) find(ask func(value string) (Answer, error)) (*Crossing, error) {
 	knob := &t.r.Knob
 	c := &Crossing{Name: t.Name, Question: t.Question, Knob: knob.Name, Keys: knob.Keys}
-	line := bracket.Line{Width: crossingWidth, Geometric: true,
+	line := bracket.Line{Width: t.width, Geometric: true,
 		Round: func(v float64) float64 { v, _ = number(knob.round(v)); return v }}
 	var values []float64
 	for _, value := range t.r.At(scanned) {

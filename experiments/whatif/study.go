@@ -35,8 +35,9 @@ type Study struct {
 	tests    []test
 	notes    []string
 	goodput  config.GoodputSearch
-	// first marks a first look: if the configuration sets no key of [goodput], a tornado or heat map
-	// of goodput uses one seed and searches within firstWidth, because it has many values.
+	// first marks a first look: if the configuration sets no key of [goodput], goodput and thresholds
+	// use one seed unless seeds are set, and goodput is searched within firstWidth, because both need
+	// many runs.
 	first bool
 }
 
@@ -76,10 +77,11 @@ func (s *Study) Check(ctx context.Context) (err error) {
 		return err
 	}
 	s.cfg, s.goodput = s.base.Variants[0].Config, s.base.Goodput
-	if s.first = s.Metric.Search() && !s.goodput.Given && len(s.Thresholds) == 0; s.first {
+	s.first = !s.goodput.Given && (s.Metric.Search() || len(s.Thresholds) > 0)
+	if s.first {
 		s.goodput.Coarse, s.goodput.Width = true, firstWidth
 	}
-	if s.cases, err = s.servers(s.base); err != nil {
+	if s.cases, err = s.servers(s.base, s.Metric.Search()); err != nil {
 		return err
 	}
 	if err := s.checkLoad(); err != nil {
@@ -186,7 +188,7 @@ func (s *Study) subjects(settings []config.Setting) (all []subject, doubts []war
 	known := warn.Texts(s.cfg.Unused)
 	doubts = slices.DeleteFunc(slices.Clone(sweep.Variants[0].Config.Unused),
 		func(w warn.Warning) bool { return slices.Contains(known, w.Text) })
-	all, err = s.servers(sweep)
+	all, err = s.servers(sweep, s.Metric.Search())
 	if err == nil && len(all) != len(s.cases) {
 		err = fmt.Errorf("--vary: %s = %s makes %d servers of %d; a value changes servers and adds none",
 			settings[0].Key, config.Show(settings[0].Value), len(all), len(s.cases))
@@ -194,9 +196,9 @@ func (s *Study) subjects(settings []config.Setting) (all []subject, doubts []war
 	return all, doubts, err
 }
 
-// servers lists the servers of one variant of the configuration.
-func (s *Study) servers(sweep *config.Sweep) ([]subject, error) {
-	all, err := subjectsOf(s.hashes, sweep, s.Metric.Search())
+// servers lists the servers of one variant of the configuration, with search without a rate.
+func (s *Study) servers(sweep *config.Sweep, search bool) ([]subject, error) {
+	all, err := subjectsOf(s.hashes, sweep, search)
 	for i := range all {
 		if s.first && !sweep.SeedsGiven {
 			all[i].Seeds = all[i].Seeds[:1]

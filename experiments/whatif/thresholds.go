@@ -78,12 +78,17 @@ func budgets(p *config.Point) (low, high float64) {
 type test struct {
 	*Threshold
 	study *Study
-	index int   // of the case
-	r     Range // where
+	index int     // of the case
+	r     Range   // where
+	width float64 // relative accuracy
 }
 
 // findTests finds the cases of each threshold before anything runs.
 func (s *Study) findTests() (tests []test, err error) {
+	width := fineWidth
+	if s.goodput.Coarse {
+		width = coarseWidth
+	}
 	for i := range s.Thresholds {
 		t := &s.Thresholds[i]
 		fault := func(err error) error { return fmt.Errorf("--threshold %s: %w", t.Name, err) }
@@ -114,7 +119,7 @@ func (s *Study) findTests() (tests []test, err error) {
 			if v, _ := number(r.Low); v <= 0 {
 				return nil, fault(fmt.Errorf("%s from %s: want a range above 0", knob.Name, r.Low))
 			}
-			tests = append(tests, test{t, s, j, r})
+			tests = append(tests, test{t, s, j, r, width})
 		}
 		if len(tests) == before {
 			return nil, fault(fmt.Errorf("no system of the configuration %s", t.needs))
@@ -169,7 +174,7 @@ func (t *test) bySpare(ctx context.Context, e *Evaluator, settings []config.Sett
 	if err != nil {
 		return err
 	}
-	all, err := subjectsOf(t.study.hashes, sweep, false)
+	all, err := t.study.servers(sweep, false)
 	if err != nil {
 		return err
 	}
