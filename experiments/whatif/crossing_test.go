@@ -136,7 +136,8 @@ func TestCrossingIsAnInterval(t *testing.T) {
 		"fails":       {1000, 2000, 1, 100, "no at rate = 1 and at 100: no threshold between"},
 		"one step up": {3.1, 3.3, 3.1, 3.3, "; between them it is undecided"},
 	} {
-		th := test{Threshold: &Threshold{Yes: "yes", No: "no"}, r: ranges(t, "rate=1..100")[0], width: fineWidth}
+		th := test{Threshold: &Threshold{Yes: "yes", No: "no"}, width: fineWidth,
+			r: ranges(t, "rate=1..100")[0]}
 		x, err := th.find(func(value string) (Answer, error) {
 			a := Answer{Setting: value, Verdict: bracket.Undecided}
 			v, err := number(value)
