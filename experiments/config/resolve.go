@@ -111,12 +111,8 @@ func (l *loader) checkHardware() error {
 		case errors.As(err, &figure):
 			return l.place(figure)
 		}
-		if key := l.cardChange(err, func(card hw.Changes) error {
-			_, err := l.inputs.machine(l.cfg.GPU, s.Engine, card)
-			return err
-		}); key != "" {
-			return l.place(&KeyError{Key: key, Value: Show(l.cfg.Card[key[len("card."):]]),
-				Reason: err.Error()})
+		if err != nil && len(l.cfg.Card) > 0 { // unchanged cards have kernels of every engine
+			return l.cardError(slices.Min(slices.Collect(maps.Keys(l.cfg.Card))), err)
 		}
 		if err != nil {
 			return l.placeSystem(&KeyError{Key: "system.engine", Value: quote(s.Engine),
@@ -159,15 +155,10 @@ func (l *loader) checkHardware() error {
 		case errors.As(err, &key):
 			return l.placeSystem(key, custom)
 		case err != nil:
-			if key := l.cardChange(err, func(card hw.Changes) error {
-				machine, err := l.inputs.machine(l.cfg.GPU, s.Engine, card)
-				if err == nil {
-					_, err = KVBudget(machine, &shard, s)
+			for _, figure := range []string{"hbm_size", "runtime"} {
+				if _, changed := l.cfg.Card[figure]; changed {
+					return l.cardError(figure, err)
 				}
-				return err
-			}); key != "" {
-				return l.place(&KeyError{Key: key, Value: Show(l.cfg.Card[key[len("card."):]]),
-					Reason: err.Error()})
 			}
 			return l.placeError("model", err)
 		}
@@ -214,19 +205,9 @@ func (l *loader) originOf(e *KeyError) string {
 	return cmp.Or(l.origin(e.Key), builtInDefault)
 }
 
-// cardChange returns the key of [card] that causes err: the first one without which try succeeds.
-// It returns "" if there is none. try repeats what failed, on a card with the other changes.
-func (l *loader) cardChange(err error, try func(card hw.Changes) error) string {
-	if err == nil {
-		return ""
-	}
-	for _, key := range slices.Sorted(maps.Keys(l.cfg.Card)) {
-		others := maps.Clone(l.cfg.Card)
-		if delete(others, key); try(others) == nil {
-			return "card." + key
-		}
-	}
-	return ""
+// cardError returns an error about a changed figure of the card.
+func (l *loader) cardError(figure string, err error) error {
+	return l.keyError("card."+figure, Show(l.cfg.Card[figure]), err.Error())
 }
 
 // placeText is place for an error of another package whose text starts with its key.
