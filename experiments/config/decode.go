@@ -273,19 +273,15 @@ func (t flagText) decode(list, text bool) any {
 	if bracketed {
 		inside, bracketed = strings.CutSuffix(inside, "]")
 	}
-	_, _, comma := cutUnquoted(s, ',')
-	if list && (bracketed || comma) {
-		if !bracketed {
-			inside = s
-		}
+	if !bracketed {
+		inside = s
+	}
+	if items := SplitList(inside); list && (bracketed || len(items) > 1) {
 		out := []any{}
-		for rest, more := inside, true; more; {
-			var item string
-			item, rest, more = cutUnquoted(rest, ',')
-			if item = strings.TrimSpace(item); item == "" {
-				continue
+		for _, item := range items {
+			if item = strings.TrimSpace(item); item != "" {
+				out = append(out, flagText(item).decode(false, text))
 			}
-			out = append(out, flagText(item).decode(false, text))
 		}
 		return out
 	}
@@ -299,22 +295,26 @@ func (t flagText) decode(list, text bool) any {
 	return doc.V
 }
 
-// cutUnquoted is strings.Cut at the first sep outside quotes.
-func cutUnquoted(s string, sep byte) (before, after string, found bool) {
-	var open byte
+// SplitList splits a text at its commas outside quotes, parentheses and brackets.
+func SplitList(s string) (items []string) {
+	depth, from, open := 0, 0, byte(0)
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
+		case open == '"' && c == '\\':
+			i++
 		case open != 0:
-			if c == '\\' && open == '"' {
-				i++
-			} else if c == open {
+			if c == open {
 				open = 0
 			}
-		case c == sep:
-			return s[:i], s[i+1:], true
 		case c == '"' || c == '\'':
 			open = c
+		case c == '(' || c == '[':
+			depth++
+		case c == ')' || c == ']':
+			depth--
+		case c == ',' && depth == 0:
+			items, from = append(items, s[from:i]), i+1
 		}
 	}
-	return s, "", false
+	return append(items, s[from:])
 }

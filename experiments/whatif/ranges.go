@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/bracket"
+	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
 // Range is a knob and its values: a list, or steps from Low to High.
@@ -36,7 +37,7 @@ func ParseRange(flag string) (r Range, err error) {
 	low, high, ranged := strings.Cut(values, "..")
 	words := r.Knob.kind() == reflect.String
 	if !ranged {
-		for _, v := range splitOutside(values) {
+		for _, v := range config.SplitList(values) {
 			if v = strings.TrimSpace(v); v == "" || slices.Contains(r.Values, v) {
 				return wrong("a value is empty or listed twice")
 			}
@@ -59,25 +60,6 @@ func ParseRange(flag string) (r Range, err error) {
 		return wrong("want factors above 0")
 	}
 	return r, nil
-}
-
-// splitOutside splits at commas outside parentheses and brackets.
-func splitOutside(values string) []string {
-	var parts []string
-	depth, from := 0, 0
-	for i, r := range values {
-		switch r {
-		case '(', '[':
-			depth++
-		case ')', ']':
-			depth--
-		case ',':
-			if depth == 0 {
-				parts, from = append(parts, values[from:i]), i+1
-			}
-		}
-	}
-	return append(parts, values[from:])
 }
 
 // At returns the values of the range: the listed ones, or n = steps values from low to high, spaced
