@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
