@@ -35,7 +35,7 @@ var tiers = [][]string{
 	{"experiments"}, // the built-in ones, as data
 	{"experiments/config", "experiments/bracket"},
 	{"experiments/run"},
-	{"experiments/capacity", "experiments/diff"},
+	{"experiments/capacity", "experiments/diff", "experiments/patterns"},
 	{"experiments/validate", "experiments/papers", "experiments/whatif"},
 	{"internal/answers"},
 	{"internal/cli"},

@@ -83,6 +83,7 @@ func (d *paged) attendPlanned(layer int, w *sim.Work) {
 	d.launch(p.writes...)
 	d.launch(p.ropes...)
 	d.markAfter(p.ropes, phaseLinears)
+	d.showProjected(layer)
 	// In a layer with decodes only, attention waits for every launch before it, so blocks are closed
 	// after it. Other attention takes longer and overlaps with the saves of a prompt's blocks.
 	late := len(w.Prefill) == 0 && len(w.Rounds) == 0

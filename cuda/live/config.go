@@ -49,6 +49,9 @@ type Config struct {
 	// costs a copy. For decodes with hot buffers, misses is the number of its rows that were read from
 	// the host; otherwise -1.
 	ChosenTokens func(id, position, layer int, tokens []int32, misses int)
+	// Projected receives queries, keys and values of a layer's tokens, [tokens][HeadsQ + 2
+	// HeadsKV][D], rotated for prefills; it costs a copy.
+	Projected func(layer int, qkv []cuda.Half)
 	// Listed receives the lists of sparse prefill, of one layer and some heads, for the tokens [from,
 	// to) of a request, for tests; it costs a copy.
 	Listed func(id, layer, from, to int, l *PrefillLists)

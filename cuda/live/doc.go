@@ -28,7 +28,8 @@
 //
 // With sparse prefill (patterns.go) each head attends by its own pattern: indices.go plans, for
 // each chunk of a prompt, the indices and the attention, in the memory that index_memory.go sizes;
-// lines.go replaces the lines of random weights.
+// lines.go replaces the lines of random weights. Projections (projections.go) returns a prompt's
+// queries, keys and values, for the search of patterns.
 //
 // CallRecorder (recorder.go) records the calls of each step, so that a model can price the same
 // batches.

@@ -19,7 +19,7 @@ func (d *Device) warm() error {
 	quiet := d.cfg
 	d.cfg.Finished, d.cfg.Logits, d.cfg.Prompt = nil, nil, nil
 	d.cfg.Selects, d.cfg.Chosen, d.cfg.Attended, d.cfg.Listed = false, nil, nil, nil
-	d.cfg.ChosenTokens = nil
+	d.cfg.Projected, d.cfg.ChosenTokens = nil, nil
 	w := warmUp{d: d, prompt: prompt, blocks: d.geo.Blocks(prompt + 2)}
 	if err := w.run(); err != nil {
 		return err

@@ -8,6 +8,9 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/papers"
+	"github.com/sparseserve/sparseserve/experiments/patterns"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/pattern"
@@ -120,6 +123,25 @@ func Patterns(groups []pattern.Group) *doc.Doc {
 	t.Rule()
 	t.Add(cells...)
 	return &doc.Doc{Title: "Patterns of heads", Tables: []doc.Table{t}}
+}
+
+// PatternSpace lists the candidates of a search, with the time of each kernel.
+func PatternSpace(gpu *hw.Profile, model *llm.Model, tokens int, space []pattern.Head) doc.Table {
+	t := doc.Table{Title: "Candidates", Columns: doc.Columns("candidate", ">kernel|us",
+		">of dense|%")}
+	for _, h := range space {
+		t.Add(h.String(), 1e6*patterns.Cost(gpu, model, h, tokens), score(100*h.Density(tokens)))
+	}
+	return t
+}
+
+// FoundPatterns counts the heads of a model by the pattern found for them.
+func FoundPatterns(groups []pattern.Group) doc.Table {
+	t := doc.Table{Title: "Found", Columns: doc.Columns("found", ">heads")}
+	for _, g := range groups {
+		t.Add(g.Head.String(), heads(g.Heads))
+	}
+	return t
 }
 
 // heads formats a number of heads; in a published mix it may be a fraction.

@@ -1,11 +1,19 @@
 package cli
 
 import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 )
@@ -64,4 +72,99 @@ func TestPatternFiles(t *testing.T) {
 			t.Errorf("%s: status %d, %q; want %q", file, status, errs, want)
 		}
 	}
+}
+
+// The search of a model's heads reads what a live device computes as it reads the reference's: the
+// same candidates are found but where two of them are as good.
+func TestPatternsSearchLive(t *testing.T) {
+	model := safetensors(t)
+	t.Chdir(t.TempDir())
+	found := map[string]string{}
+	for _, live := range []string{"", "--live=reference"} {
+		args := []string{
+			"paper",
+			"patterns",
+			"--weights",
+			model,
+			"--tokens",
+			"512",
+			"--out",
+			"found.json",
+		}
+		if live != "" {
+			args = append(args, live)
+		}
+		status, out, errs := invoke(t, nil, args...)
+		if status != 0 || errs != "" {
+			t.Fatalf("%s: status %d, stderr %q", live, status, errs)
+		}
+		table, err := config.ReadPatterns("found.json")
+		if err != nil || len(table) != 1 || len(table[0]) != 2 {
+			t.Fatalf("%v: %v", err, table)
+		}
+		for _, a := range table[0] {
+			found[live] += fmt.Sprintf("%v %.2f\n", a.Head, a.Score)
+		}
+		if !strings.Contains(out, "found.json: written") {
+			t.Errorf("%s", out)
+		}
+	}
+	if found[""] != found["--live=reference"] {
+		t.Errorf("exactly\n%slive\n%s", found[""], found["--live=reference"])
+	}
+}
+
+// safetensors writes the tiny model with one layer and random weights, and returns its folder.
+func safetensors(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../experiments/testdata/tiny/config.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	header, data, r := map[string]any{}, []byte(nil), rand.New(rand.NewPCG(1, 2))
+	shapes := map[string][]int{
+		"model.embed_tokens.weight": {64, 64}, "lm_head.weight": {64, 64}, "model.norm.weight": {64},
+		"model.layers.0.input_layernorm.weight": {
+			64,
+		}, "model.layers.0.post_attention_layernorm.weight": {64},
+		"model.layers.0.self_attn.q_proj.weight": {
+			128,
+			64,
+		}, "model.layers.0.self_attn.k_proj.weight": {128, 64},
+		"model.layers.0.self_attn.v_proj.weight": {
+			128,
+			64,
+		}, "model.layers.0.self_attn.o_proj.weight": {64, 128},
+		"model.layers.0.mlp.gate_proj.weight": {64, 64}, "model.layers.0.mlp.up_proj.weight": {64, 64},
+		"model.layers.0.mlp.down_proj.weight": {64, 64},
+	}
+	for _, name := range slices.Sorted(maps.Keys(shapes)) {
+		shape := shapes[name]
+		n, from := 1, len(data)
+		for _, d := range shape {
+			n *= d
+		}
+		for range n {
+			data = binary.LittleEndian.AppendUint16(data, uint16(cuda.HalfOf(0.5+0.1*r.NormFloat64())))
+		}
+		header[name] = map[string]any{
+			"dtype":        "F16",
+			"shape":        shape,
+			"data_offsets": []int{from, len(data)},
+		}
+	}
+	head, err := json.Marshal(header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := append(binary.LittleEndian.AppendUint64(nil, uint64(len(head))), append(head, data...)...)
+	config := strings.Replace(string(text), `"num_hidden_layers": 2`, `"num_hidden_layers": 1`, 1)
+	for name, content := range map[string][]byte{"config.json": []byte(config),
+		"model.safetensors": file} {
+		if err := os.WriteFile(filepath.Join(folder, name), content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
 }

@@ -143,7 +143,8 @@ func TestEndlessFiles(t *testing.T) {
 	}
 	commands := [][]string{{"report", "R"}, {"report", "R", "--format", "png"}, {"compare", "R", "R"},
 		{"calibrate", "refit", "/dev/zero"}, {"trace", "describe", "/dev/zero"},
-		{"compare", "/dev/zero"}, {"simulate", "/dev/zero"}, {"list", "patterns", "/dev/zero"}}
+		{"compare", "/dev/zero"}, {"simulate", "/dev/zero"}, {"list", "patterns", "/dev/zero"},
+		{"paper", "patterns", "--weights", "W"}}
 	for _, key := range []string{"model", "gpu", "workload.trace", "system.engine",
 		"selection.recording", "prefill.pattern"} {
 		commands = append(commands, []string{"simulate", "--set", "system.preset=sparseserve", "--set",
