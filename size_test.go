@@ -44,8 +44,9 @@ func TestTrackedFilesAreSmall(t *testing.T) {
 
 // Lines of Go outside tests. Lower them when a part gets smaller: they may only fall.
 const (
-	mostAroundLines = 14_600 // of what is around the simulator: internal, figures, experiments/papers
-	mostLines       = 86_900 // of the house
+	// of what shows answers: internal without the decoder of files, figures, experiments/papers
+	mostAroundLines = 14_150
+	mostLines       = 82_750 // of the house
 )
 
 // TestHouseOnlyShrinks holds the number of lines, because what is shorter is read.
@@ -59,7 +60,9 @@ func TestHouseOnlyShrinks(t *testing.T) {
 		lines := bytes.Count(text, []byte("\n"))
 		all += lines
 		for _, part := range []string{"internal", "figures", filepath.Join("experiments", "papers")} {
-			if strings.HasPrefix(path, part+string(filepath.Separator)) {
+			decoder := filepath.Join("internal", "tomlfile") // of cards, kernels, models and engines
+			if strings.HasPrefix(path, part+string(filepath.Separator)) &&
+				!strings.HasPrefix(path, decoder) {
 				around += lines
 			}
 		}
