@@ -113,7 +113,7 @@ func TestPurchaseDocument(t *testing.T) {
 		"tokens: the whole cost is $0.053 a million input tokens, $1.07 output, $0.051 of both",
 		"margin: holds 20 % more load with 1 replica down: P99 TBT <= 0.1275 s: 71 % used",
 		"5.4 % and 0.0192 s error of such predictions, measured",
-		"15 % error is assumed: nothing of the kind was measured",
+		"15 % error is assumed, because no such run was measured",
 		"cheapest: without a margin 4 replicas of vllm-0.15 gpu=a100-80gb tensor_parallel=1, $7.16 an",
 		"headroom: 50 %: up to 30.0 requests/s, then it misses tbt; at 31.5, P99 TBT <= 0.1275 s has",
 		"limits: P99 TBT <= 0.15 s: 31 % used; P99 TTFT <= 2 s: 8 % used",

@@ -104,7 +104,7 @@ func marginLines(a *capacity.Purchase) (lines []string) {
 	for _, l := range a.Limits {
 		why, late := "error of such predictions, measured", ""
 		if !l.Measured {
-			why = "error is assumed: nothing of the kind was measured"
+			why = "error is assumed, because no such run was measured"
 		}
 		if l.LateS > 0 {
 			late = fmt.Sprintf(" and %g s", l.LateS)
