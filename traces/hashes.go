@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/sim/prefix"
 	"github.com/sparseserve/sparseserve/traces/rows"
@@ -24,11 +26,11 @@ func readHashIDs(*options) func(rows.Record, *row) error {
 		if text == "" {
 			return nil
 		}
-		var ids []uint64
 		if text == "[]" {
 			return nil
 		}
-		if err := json.Unmarshal([]byte(text), &ids); err != nil {
+		ids, ok := wholeNumbers(text)
+		if !ok {
 			return rows.Wrong("hash_ids", text, "not a list of whole numbers from 0")
 		}
 		if size == 0 && len(ids) > 1 {
@@ -47,6 +49,22 @@ func readHashIDs(*options) func(rows.Record, *row) error {
 		r.content = blocksOf(ids, block, r.prompt)
 		return nil
 	}
+}
+
+// wholeNumbers reads [1, 2, 3]. It does not use encoding/json, which has checked the whole row
+// already, because most of a trace's text is such lists.
+func wholeNumbers(list string) (ids []uint64, ok bool) {
+	inner, opened := strings.CutPrefix(list, "[")
+	inner, closed := strings.CutSuffix(inner, "]")
+	ids = make([]uint64, 0, strings.Count(inner, ",")+1)
+	for text := range strings.SplitSeq(inner, ",") {
+		id, err := strconv.ParseUint(strings.TrimSpace(text), 10, 64)
+		if err != nil {
+			return nil, false
+		}
+		ids = append(ids, id)
+	}
+	return ids, opened && closed
 }
 
 // blocksOf makes a piece of each id; the last block may be shorter.
