@@ -103,7 +103,7 @@ type fixedLines struct {
 	block string // generated block
 }
 
-// has takes the next line, and reports whether it cannot be wrapped.
+// has reports whether the next line of the document cannot be wrapped.
 func (f *fixedLines) has(line string) bool {
 	switch name, mark := strings.CutPrefix(line, "<!-- "); {
 	case strings.HasPrefix(line, "```"):

@@ -32,8 +32,9 @@ const (
 	decodesLayers = 8
 )
 
-// timedLayers are layers in a round: their begin in seconds of GPU work since the end of the other
-// work (between two groups the GPU waits for their launch), and the time of one of them.
+// timedLayers times a group of layers. began is the GPU time from the end of the other work to the
+// group, without the waits for launches between groups; layer is the time per layer. Both are in
+// seconds.
 type timedLayers struct{ began, layer float64 }
 
 // roundsKey names rounds that several points share.

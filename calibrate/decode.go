@@ -11,7 +11,7 @@ import (
 // blocks, and the kernel that scores block metadata and selects the top-k.
 type decode struct{}
 
-// streamKernel is one of them: t = launch + group splits merge + bytes/rate.
+// streamKernel is a memory-bound kernel: t = launch + group splits merge + bytes/rate.
 type streamKernel struct {
 	probe, axis, what string  // axis: of the tokens of a list
 	full, quick       []int64 // tokens of a list

@@ -6,8 +6,8 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// law is the cost of a kernel, declared as a sum of terms: launch + bytes/rate, launch +
-// FLOPs/rate, or with more of them. Kernels of other forms fit themselves.
+// law declares the cost of a kernel as a sum of terms, for example launch + bytes/rate. A kernel
+// whose cost is no sum, because it has a maximum or a root, has a fit function of its own.
 type law struct {
 	model  string // name of its fit
 	points data
@@ -39,8 +39,8 @@ func over(bytes func(observation) float64, figure *hw.Figure, high float64, what
 		set: func(c float64, from source) { *figure = from.gbps(c, what) }}
 }
 
-// share is seconds at a known rate over the share of this rate that the kernel reaches, at
-// most most.
+// share is a term whose figure is the fraction of a known rate that the kernel reaches: seconds,
+// the time at the whole rate, is divided by it. The fitted fraction is at most most.
 func share(seconds func(observation) float64, figure *hw.Figure, most float64, what string) term {
 	return term{amount: seconds, rate: true, bound: bound{1e-3, most},
 		set: func(c float64, from source) { *figure = from.figure(c, "x", what) }}

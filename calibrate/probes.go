@@ -98,8 +98,8 @@ func Probes() []Probe {
 			shaped: true, needed: true},
 		// An empty kernel, on the host's clock.
 		{Name: probeSync, setup: (*gpuRun).setupSync},
-		// Linears without pause, after_ms after the card copied within HBM; linears after those of
-		// decodes; and linears and attention of a chunk, layer after layer without pause.
+		// Three series without pauses: linears that begin after_ms after a copy within HBM, linears
+		// that follow the linears of decodes, and layers of a chunk with linears and attention.
 		{Name: probeClock, axes: "tokens after_ms", serve: (*gpuBench).prepareRounds, shaped: true,
 			fixed: clockSamples, byMean: true},
 		{Name: probeAfterDecodes, axes: "tokens", serve: (*gpuBench).prepareRounds, shaped: true,

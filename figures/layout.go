@@ -35,7 +35,7 @@ const (
 	panelHeight = 4.2*vg.Inch - legendHeight
 	lowHeight   = 0.6 * panelHeight
 	lowWidth    = 1.7 * panelWidth
-	panelFrame  = 72 // points, of the title and the axis of other charts
+	panelFrame  = 72 // points: height of a chart's title and axis
 	pageWidth   = 2400 * vg.Inch / dotsPerInch
 	margin      = 8 // points, around everything
 	captionSize = 10.5
