@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -10,14 +11,15 @@ import (
 	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
-// effects are the keys that the user set: keys that some run uses, and warnings about the others.
+// effects are the keys that the user set: keys that some run uses, warnings about the others, and
+// about figures of [card] that change another card than they seem to.
 type effects struct {
-	used   map[string]bool
-	unused map[string]string
+	used          map[string]bool
+	unused, cards map[string]string
 }
 
 func newEffects() effects {
-	return effects{map[string]bool{}, map[string]string{}}
+	return effects{map[string]bool{}, map[string]string{}, map[string]string{}}
 }
 
 // add merges the effects of another configuration of the same sweep.
@@ -26,6 +28,29 @@ func (e *effects) add(other effects) {
 		e.used[key] = e.used[key] || used
 	}
 	maps.Copy(e.unused, other.unused)
+	maps.Copy(e.cards, other.cards)
+}
+
+// addCard adds a figure of [card] that changes other cards than it seems to.
+func (e *effects) addCard(l *loader, figure, format string, args ...any) {
+	key := "card." + figure
+	e.cards[key] = (&KeyError{Where: l.origin(key), Key: key, Value: Show(l.cfg.Card[figure]),
+		Reason: fmt.Sprintf(format, args...)}).Error()
+}
+
+// addSeveral adds the figures that change each card of a sweep alike.
+func (e *effects) addSeveral(s *Sweep, below *loader) {
+	gpus := map[string]bool{}
+	for _, v := range s.Variants {
+		gpus[v.Config.GPU] = true
+	}
+	for figure := range below.cfg.Card {
+		key := "card." + figure
+		if len(gpus) > 1 && e.cards[key] == "" && !slices.Contains(s.Axes, key) {
+			e.addCard(below, figure, "changes each of %s; an axis with zip.gpu and zip.%s gives each its "+
+				"own", strings.Join(slices.Sorted(maps.Keys(gpus)), ", "), key)
+		}
+	}
 }
 
 // needs precedes the conditions of a key without effect.
@@ -37,6 +62,9 @@ func (e effects) warnings() (all []warn.Warning) {
 		if !e.used[key] {
 			all = append(all, warn.New(warn.Unused, "%s", e.unused[key]).About(key))
 		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(e.cards)) {
+		all = append(all, warn.New(warn.OtherCard, "%s", e.cards[key]).About(key))
 	}
 	return all
 }
@@ -70,8 +98,13 @@ func (l *loader) effects() effects {
 		need(key, f.Tag.Get("used"), f.Value.Interface(), where, of)
 	}
 	for figure, value := range l.cfg.Card {
-		if key := "card." + figure; l.asked(key) {
+		key := "card." + figure
+		if l.asked(key) {
 			need(key, hw.ChangeUse(figure), value, l.origin(key), points)
+		}
+		if of := l.last(key).card; of != "" && of != l.cfg.GPU {
+			e.addCard(l, figure, "stands beside gpu = %q and changes %s, which %s names; set it for that "+
+				"card, or leave it out", of, l.cfg.GPU, l.origin("gpu"))
 		}
 	}
 	tables := append(l.cfg.tables(), settable{"goodput", &l.goodput})

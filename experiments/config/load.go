@@ -170,6 +170,11 @@ func (l *loader) apply(doc *document, flag bool) error {
 			return doc.locate(err)
 		}
 	}
+	for _, figure := range doc.under("card") {
+		if !flag && l.origin("gpu") != builtInDefault {
+			l.last("card." + figure.Key).card = l.cfg.GPU
+		}
+	}
 	if doc.fitted {
 		l.fitted, l.onGPU = l.cfg.Model, l.cfg.GPU
 	}

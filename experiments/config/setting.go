@@ -21,6 +21,8 @@ type Setting struct {
 	flag   bool // by a flag or an axis
 	fitted bool // to the model, card and mix of a built-in experiment (neutral.go)
 	kept   bool // by a result, which spells all keys out: which somebody chose is not known
+
+	card string // that a figure of [card] stands beside in its file; empty: any
 }
 
 // NewSetting returns a setting from a flag's text, parsed as the key's type.

@@ -150,6 +150,7 @@ func loadSweep(path string, sets []string, watch Watch, search bool, varied *axi
 		s.RateGiven = l.chosen("workload.rate")
 		s.StepsGiven = s.StepsGiven || l.stepsGiven()
 	}
+	all.addSeveral(s, below)
 	for _, v := range s.Variants {
 		v.Config.Unused = all.warnings()
 	}

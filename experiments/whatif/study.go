@@ -98,8 +98,10 @@ func (s *Study) Check(ctx context.Context) (err error) {
 		if err == nil {
 			v.subjects, doubts, err = s.subjects(settings)
 		}
-		if first { // the others of its kind have the same
-			s.notes = append(s.notes, warn.Texts(doubts)...)
+		for _, w := range doubts { // of unused keys the others of its kind have the same
+			if first || w.Kind == warn.OtherCard && !slices.Contains(s.notes, w.Text) {
+				s.notes = append(s.notes, w.Text)
+			}
 		}
 		switch {
 		case err == nil:

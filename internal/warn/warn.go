@@ -150,6 +150,7 @@ const (
 	PrefixLoad    Kind = "prefix_load"    // how long prefixes load faster than they compute
 	Index         Kind = "index"          // of a prefix cache, built anew
 	Unused        Kind = "unused_key"     // a key without effect
+	OtherCard     Kind = "other_card"     // a figure of [card] changes another card, too
 	TraceContent  Kind = "trace"          // what of a trace is not served, or estimated
 	Engines       Kind = "engines"        // systems run under different engines
 )
