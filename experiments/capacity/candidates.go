@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -35,8 +36,8 @@ func (c *Candidate) atSeeds(seeds []uint64, set func(*config.Point)) []config.Po
 func (c *Candidate) Runs() []config.Point { return c.atSeeds(c.Seeds, func(*config.Point) {}) }
 
 // Candidates lists the sweep's points without rates and seeds.
-func Candidates(s *config.Sweep) ([]Candidate, error) {
-	candidates, err := compared(s, true)
+func Candidates(ctx context.Context, s *config.Sweep) ([]Candidate, error) {
+	candidates, err := compared(ctx, s, true)
 	for i := range candidates {
 		c := &candidates[i]
 		if s.Goodput.Start > 0 {
@@ -51,8 +52,8 @@ func Candidates(s *config.Sweep) ([]Candidate, error) {
 }
 
 // UnderLoad lists the sweep's points without seeds, each under its lowest rate.
-func UnderLoad(s *config.Sweep) ([]Candidate, error) {
-	candidates, err := compared(s, false)
+func UnderLoad(ctx context.Context, s *config.Sweep) ([]Candidate, error) {
+	candidates, err := compared(ctx, s, false)
 	for i := range candidates {
 		c := &candidates[i]
 		c.Point.Workload.Rate = c.Start
@@ -61,8 +62,8 @@ func UnderLoad(s *config.Sweep) ([]Candidate, error) {
 }
 
 // compared lists the points without seeds and, for a search, without rates.
-func compared(s *config.Sweep, search bool) ([]Candidate, error) {
-	points, err := s.Points()
+func compared(ctx context.Context, s *config.Sweep, search bool) ([]Candidate, error) {
+	points, err := s.Points(ctx)
 	if err != nil { // one of them is listed twice
 		return nil, err
 	}

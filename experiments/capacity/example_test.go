@@ -19,13 +19,14 @@ func ExamplePlanner_Do() {
 		return
 	}
 	defer os.RemoveAll(dir)
-	sweep, err := config.LoadPlan("default", []string{"system.preset=vllm", "goodput.width=0.1",
-		"goodput.start=0.1"}, nil)
+	sweep, err := config.LoadPlan(context.Background(), "default",
+		[]string{"system.preset=vllm", "goodput.width=0.1",
+			"goodput.start=0.1"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	candidates, err := capacity.Candidates(sweep)
+	candidates, err := capacity.Candidates(context.Background(), sweep)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -11,7 +11,7 @@ import (
 
 func mustSweep(t *testing.T, path string, sets ...string) *config.Sweep {
 	t.Helper()
-	s, err := config.LoadSweep(path, sets, nil)
+	s, err := config.LoadSweep(t.Context(), path, sets)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func sweepIn(t testing.TB, dir, text string, sets ...string) *config.Sweep {
 	}
 	path := filepath.Join(dir, "plan.toml")
 	write(t, path, text)
-	s, err := config.LoadPlan(path, sets, nil)
+	s, err := config.LoadPlan(t.Context(), path, sets)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func sweepIn(t testing.TB, dir, text string, sets ...string) *config.Sweep {
 // pointOf is the first point of a plan's text.
 func pointOf(t testing.TB, text string) config.Point {
 	t.Helper()
-	points, err := sweepIn(t, t.TempDir(), text).Points()
+	points, err := sweepIn(t, t.TempDir(), text).Points(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func pointOf(t testing.TB, text string) config.Point {
 // offers lists the offers of a plan, given by its text.
 func offers(t testing.TB, text string) *Offers {
 	t.Helper()
-	f, err := OffersOf(sweepIn(t, t.TempDir(), text))
+	f, err := OffersOf(t.Context(), sweepIn(t, t.TempDir(), text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func bought(t testing.TB, dir string, s *config.Sweep, p *Planner) *Purchase {
 		t.Fatal(err)
 	}
 	defer p.Store.Close()
-	f, err := OffersOf(s)
+	f, err := OffersOf(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -183,7 +183,7 @@ func TestStepsAreTried(t *testing.T) {
 func TestTooLongForTheContext(t *testing.T) {
 	text := strings.NewReplacer("llama3.1-8b", "llama2-7b", "fixed(1000)",
 		"uniform(2000, 6000)").Replace(asked)
-	_, err := OffersOf(sweepIn(t, t.TempDir(), text))
+	_, err := OffersOf(t.Context(), sweepIn(t, t.TempDir(), text))
 	for _, want := range []string{"no candidate has room",
 		"the context of 4096 tokens (of model llama2-7b: ",
 		"rope_scaling", "max_context"} {
@@ -200,9 +200,10 @@ func TestTooLongForTheContext(t *testing.T) {
 		}
 	}
 	cut := strings.Replace(asked, "[system]", "[prefill]\nmax_prompt_tokens = 900\n[system]", 1)
-	if _, err := OffersOf(sweepIn(t, t.TempDir(), cut)); err == nil || !strings.Contains(err.Error(),
-		"100 % of the requests are longer than prefill.max_prompt_tokens = 900; the longest prompt "+
-			"has 1000") {
+	if _, err := OffersOf(t.Context(), sweepIn(t, t.TempDir(), cut)); err == nil ||
+		!strings.Contains(err.Error(),
+			"100 % of the requests are longer than prefill.max_prompt_tokens = 900; the longest prompt "+
+				"has 1000") {
 		t.Errorf("error %v", err)
 	}
 	// Where one candidate has room, the other is no offer and gives the reason.

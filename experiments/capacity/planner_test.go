@@ -34,12 +34,12 @@ func queueing(_ context.Context, p config.Point, sink run.Sink) (metrics.Summary
 func plan(t *testing.T, ctx context.Context, dir string, workers int, simulate run.Runner) (
 	[]Goodput, error) {
 	t.Helper()
-	s, err := config.LoadPlan("default", []string{"system.preset=[vllm, sparseserve]",
-		"goodput.start=0.05"}, nil)
+	s, err := config.LoadPlan(t.Context(), "default", []string{"system.preset=[vllm, sparseserve]",
+		"goodput.start=0.05"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	candidates, err := Candidates(s)
+	candidates, err := Candidates(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestPlanGoesOnAfterAnInterrupt(t *testing.T) {
 // opened are a sweep's candidates and a store of runs, until the test ends.
 func opened(t *testing.T, s *config.Sweep) ([]Candidate, *run.Store) {
 	t.Helper()
-	candidates, err := Candidates(s)
+	candidates, err := Candidates(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,11 +9,11 @@ import (
 // The plans whose cost is documented have as many candidates and requests as is said there.
 func TestLargePlans(t *testing.T) {
 	for file, presets := range map[string]int{"plan-dense": 1, "plan-sparse": 2} {
-		s, err := config.LoadPlan("../"+file+".toml", nil, nil)
+		s, err := config.LoadPlan(t.Context(), "../"+file+".toml", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		points, err := s.Points()
+		points, err := s.Points(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -69,13 +69,13 @@ type Offers struct {
 }
 
 // OffersOf lists the purchase options of a sweep. It returns an error if the question is invalid.
-func OffersOf(s *config.Sweep) (*Offers, error) {
+func OffersOf(ctx context.Context, s *config.Sweep) (*Offers, error) {
 	prices, err := LoadPrices(s.Plan.PricesFile)
 	if err != nil {
 		return nil, err
 	}
 	f := &Offers{sweep: s, prices: prices}
-	candidates, err := UnderLoad(s)
+	candidates, err := UnderLoad(ctx, s)
 	if err != nil {
 		return nil, err
 	}

@@ -139,9 +139,9 @@ func TestPurchaseRefuses(t *testing.T) {
 			t.Fatalf("no %q", c.from)
 		}
 		path := testkit.Write(t, "plan.toml", strings.Replace(base, c.from, c.to, 1))
-		s, err := config.LoadPlan(path, nil, nil)
+		s, err := config.LoadPlan(t.Context(), path, nil)
 		if err == nil {
-			_, err = OffersOf(s)
+			_, err = OffersOf(t.Context(), s)
 		}
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: error %v, want one with %q", c.to, err, c.want)

@@ -31,7 +31,7 @@ func exhaustive(
 	if err != nil {
 		t.Fatal(err)
 	}
-	candidates, err := UnderLoad(s)
+	candidates, err := UnderLoad(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}

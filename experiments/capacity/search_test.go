@@ -274,7 +274,7 @@ grid.gpu = ["a100-40gb", "h200"]
 grid.workload.requests = [5, 6]
 `
 	load := func(text string, sets ...string) []Candidate {
-		c, err := Candidates(mustSweep(t, testkit.Write(t, "s.toml", text), sets...))
+		c, err := Candidates(t.Context(), mustSweep(t, testkit.Write(t, "s.toml", text), sets...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -302,7 +302,7 @@ grid.workload.requests = [5, 6]
 	twice := mustSweep(t, testkit.Write(t, "s.toml",
 		"[[axis]]\ngrid.offload.working_set_steps = [4, 8, 4]\n"),
 		"system.preset=vllm")
-	if _, err := Candidates(twice); err == nil ||
+	if _, err := Candidates(t.Context(), twice); err == nil ||
 		!strings.Contains(err.Error(), "runs twice: with offload.working_set_steps = 4") {
 		t.Errorf("a candidate that stands there twice: error %v", err)
 	}
@@ -311,7 +311,8 @@ grid.workload.requests = [5, 6]
 func TestReplayedTimesHaveNoGoodput(t *testing.T) {
 	path := testkit.Write(t, "trace.csv",
 		"arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,10\n1,100,10\n")
-	_, err := Candidates(mustSweep(t, "default", "workload.trace="+path, "workload.arrivals=trace"))
+	_, err := Candidates(t.Context(), mustSweep(t, "default", "workload.trace="+path,
+		"workload.arrivals=trace"))
 	if err == nil || !strings.Contains(err.Error(), `workload.arrivals = "trace": arrivals as recorded have no rate`) {
 		t.Errorf("error %v", err)
 	}

@@ -81,7 +81,7 @@ func TestPurchaseOfSessions(t *testing.T) {
 	if a.LoadUnit != "sessions/s" || a.Load != "2 sessions/s, poisson" {
 		t.Errorf("load %q in %s", a.Load, a.LoadUnit)
 	}
-	candidates, err := UnderLoad(s)
+	candidates, err := UnderLoad(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,8 @@ func TestGoodputOfSessions(t *testing.T) {
 // that is too short for its conversations is named.
 func TestSessionsTooLong(t *testing.T) {
 	s := sweepIn(t, t.TempDir(), talks, "workload.rate=500", "workload.think_s=1000")
-	if _, err := OffersOf(s); err == nil || !strings.Contains(err.Error(), "workload.rate = 500: ") {
+	if _, err := OffersOf(t.Context(), s); err == nil ||
+		!strings.Contains(err.Error(), "workload.rate = 500: ") {
 		t.Errorf("error %v", err)
 	}
 	w := traces.DefaultSpec()

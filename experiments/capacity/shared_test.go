@@ -34,7 +34,7 @@ func plannedIn(t *testing.T, dir string, s *config.Sweep, shared *run.Shared,
 	}
 	p := Planner{Store: store, Run: simulate, Workers: 2, Shared: shared}
 	if s.Plan == nil {
-		candidates, err := Candidates(s)
+		candidates, err := Candidates(t.Context(), s)
 		if err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func plannedIn(t *testing.T, dir string, s *config.Sweep, shared *run.Shared,
 		}
 		return errors.Join(err, store.Close())
 	}
-	offers, err := OffersOf(s)
+	offers, err := OffersOf(t.Context(), s)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func TestSharedPlans(t *testing.T) {
 	for name, text := range plans {
 		t.Run(name, func(t *testing.T) {
 			path := testkit.Write(t, "plan.toml", text)
-			s, err := config.LoadPlan(path, nil, nil)
+			s, err := config.LoadPlan(t.Context(), path, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -105,7 +105,7 @@ preset = "vllm"
 grid.workload.prompt_lengths = ["fixed(100)", "uniform(10, 200)"]
 grid.workload.concurrency = [1, 4]
 `))
-	points, err := s.Points()
+	points, err := s.Points(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"context"
 	"fmt"
 	"reflect"
 	"slices"
@@ -86,21 +85,6 @@ func parseAxis(doc *document, path string, settings []Setting) (axis, error) {
 		return axis{}, err
 	}
 	return gridAxis(columns), nil
-}
-
-// Watch receives progress (points read, out of total) while points are read. Its error ends the
-// reading. A nil Watch is not called.
-type Watch func(done, of int) error
-
-// Until returns a Watch that ends the reading with ctx.
-func Until(ctx context.Context) Watch { return func(int, int) error { return ctx.Err() } }
-
-// At reports progress: done points out of `of`.
-func (w Watch) At(done, of int) error {
-	if w == nil {
-		return nil
-	}
-	return w(done, of)
 }
 
 // MostPoints is the maximum number of points of a sweep.

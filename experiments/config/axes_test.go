@@ -15,7 +15,7 @@ import (
 
 func mustSweep(t *testing.T, path string, sets ...string) *Sweep {
 	t.Helper()
-	s, err := LoadSweep(path, sets, nil)
+	s, err := LoadSweep(t.Context(), path, sets)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func mustSweep(t *testing.T, path string, sets ...string) *Sweep {
 
 func mustPoints(t *testing.T, s *Sweep) []SweepPoint {
 	t.Helper()
-	points, err := s.Points()
+	points, err := s.Points(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,9 +262,9 @@ func TestBadSweeps(t *testing.T) {
 	}
 	var all strings.Builder
 	for _, c := range cases {
-		s, err := LoadSweep(testkit.Write(t, "s.toml", c.text), c.sets, nil)
+		s, err := LoadSweep(t.Context(), testkit.Write(t, "s.toml", c.text), c.sets)
 		if err == nil {
-			_, err = s.Points()
+			_, err = s.Points(t.Context())
 		}
 		if err == nil {
 			t.Errorf("%s: no error", c.name)

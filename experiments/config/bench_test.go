@@ -26,11 +26,11 @@ func BenchmarkExpand(b *testing.B) {
 	b.Chdir(b.TempDir())
 	path := testkit.Write(b, "grid.toml", gridOf(10))
 	for b.Loop() {
-		s, err := LoadSweep(path, nil, nil)
+		s, err := LoadSweep(b.Context(), path, nil)
 		if err != nil {
 			b.Fatal(err)
 		}
-		if points, err := s.Points(); err != nil || len(points) != 1000 {
+		if points, err := s.Points(b.Context()); err != nil || len(points) != 1000 {
 			b.Fatal(len(points), err)
 		}
 	}

@@ -98,11 +98,11 @@ func TestTablesWithoutEffectAreWarnedOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, c := range []struct{ got, want []string }{
-		{sweep(LoadSweep(file, []string{"goodput.max=9"}, nil)), []string{flag, width, spare}},
-		{sweep(LoadPlan(file, []string{"goodput.max=9"}, nil)), nil},
+		{sweep(LoadSweep(t.Context(), file, []string{"goodput.max=9"})), []string{flag, width, spare}},
+		{sweep(LoadPlan(t.Context(), file, []string{"goodput.max=9"})), nil},
 		{sweep(LoadVaried(file, nil, [][]Setting{nil}, true)), []string{spare}},
 		{sweep(LoadVaried(file, nil, [][]Setting{nil}, false)), []string{spare}},
-		{sweep(LoadSweep("fig13a", nil, nil)), nil},
+		{sweep(LoadSweep(t.Context(), "fig13a", nil)), nil},
 		{warn.Texts(compared.Unused),
 			[]string{"--set metrics.warmup=share" + none + "simulate: compare",
 				"--set output.steps=true" + none + "simulate: compare"}},
@@ -132,7 +132,7 @@ func TestUnknownNamesAreErrors(t *testing.T) {
 func TestRouterOfAPlanHasAnEffect(t *testing.T) {
 	path := testkit.Write(t, "buy.toml", "[workload]\nrate = 1\n[slo]\nttft_s = 1\n[fleet]\n"+
 		"router = \"least-tokens\"\n[system]\npreset = \"vllm\"\n[plan]\n")
-	s, err := LoadPlan(path, nil, nil)
+	s, err := LoadPlan(t.Context(), path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

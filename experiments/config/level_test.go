@@ -62,7 +62,7 @@ func TestOneLevelForAllCards(t *testing.T) {
 	text := "model = \"llama3.1-8b\"\n[system]\npreset = \"vllm-0.15\"\n[workload]\nrate = 1\n" +
 		"[[axis]]\ngrid.gpu = [\"a100-80gb\", \"h100-80gb\"]\n" +
 		"grid.model = [\"llama3.1-8b\", \"qwen3-14b\"]\n"
-	s, err := LoadSweep(testkit.Write(t, "s.toml", text), nil, nil)
+	s, err := LoadSweep(t.Context(), testkit.Write(t, "s.toml", text), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

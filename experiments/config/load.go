@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,7 +25,7 @@ import (
 // Load is LoadSweep of a configuration without axes; the built-in default experiment if path is
 // empty.
 func Load(path string, sets []string) (*Config, error) {
-	s, err := LoadSweep(cmp.Or(path, experiments.Default), sets, nil)
+	s, err := LoadSweep(context.Background(), cmp.Or(path, experiments.Default), sets)
 	if err != nil {
 		return nil, err
 	}

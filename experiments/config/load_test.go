@@ -64,14 +64,14 @@ func TestExperimentsLoad(t *testing.T) {
 			t.Errorf("experiment %q says of itself %q, and is run by %q", e.Name, e.About(), e.Usage())
 		}
 		if e.Command == "" {
-			if _, err := LoadSweep(e.Name, nil, nil); err == nil || err.Error() != e.Name+
+			if _, err := LoadSweep(t.Context(), e.Name, nil); err == nil || err.Error() != e.Name+
 				": serves no requests; "+e.Usage()+" runs it" {
 				t.Errorf("%s: error %v", e.Name, err)
 			}
 			continue
 		}
 		s := mustSweep(t, e.Name)
-		if points, err := s.Points(); s.Name != e.Name || err != nil || len(points) == 0 {
+		if points, err := s.Points(t.Context()); s.Name != e.Name || err != nil || len(points) == 0 {
 			t.Errorf("experiment %q is called %q and has %d points (%v)", e.Name, s.Name, len(points),
 				err)
 		}
@@ -338,13 +338,13 @@ func TestLoadBesideFolderOfItsName(t *testing.T) {
 	if err := os.Mkdir(experiments.Default, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LoadSweep(experiments.Default, nil, nil); err != nil {
+	if _, err := LoadSweep(t.Context(), experiments.Default, nil); err != nil {
 		t.Error(err)
 	}
 	if err := os.Mkdir("fig15", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LoadSweep("fig15", nil, nil); err != nil {
+	if _, err := LoadSweep(t.Context(), "fig15", nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -140,7 +140,8 @@ func TestTraceNeedsARate(t *testing.T) {
 	} {
 		testkit.Write(t, "own.csv", ownTrace)
 		testkit.Rewrite(t, "untimed.csv", untimedTrace)
-		_, err := LoadPlan("default", append(c.sets, "plan.prices=mid", "system.preset=vllm"), nil)
+		_, err := LoadPlan(t.Context(), "default",
+			append(c.sets, "plan.prices=mid", "system.preset=vllm"))
 		if err == nil || err.Error() != c.want {
 			t.Errorf("%q: %v, want %s", c.sets, err, c.want)
 		}

@@ -55,7 +55,7 @@ func TestPathsAreFromTheFile(t *testing.T) {
 		{"sub/typo.toml", nil, "", `did you mean "lwm-7b"`},
 		{"sub/model.toml", nil, "", "sub/m.toml"}, // which is read: it does not fit the card
 	} {
-		s, err := LoadSweep(c.file, c.sets, nil)
+		s, err := LoadSweep(t.Context(), c.file, c.sets)
 		if err != nil {
 			if c.err == "" || !strings.Contains(err.Error(), c.err) {
 				t.Errorf("%s %v: %v, want %q", c.file, c.sets, err, c.err)

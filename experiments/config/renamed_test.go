@@ -32,7 +32,7 @@ func TestOldNames(t *testing.T) {
 			if c.set != "" {
 				sets = []string{c.set}
 			}
-			_, err := LoadSweep(testkit.Write(t, "s.toml", c.text), sets, nil)
+			_, err := LoadSweep(t.Context(), testkit.Write(t, "s.toml", c.text), sets)
 			var key *KeyError
 			if !errors.As(err, &key) || key.Key != c.key || key.Where != c.where ||
 				!strings.HasPrefix(key.Reason, "is "+now) {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"fmt"
 	"path"
 	"strings"
@@ -16,12 +17,12 @@ type SweepPoint struct {
 
 // Points expands the sweep: by the axes, then system, rate and seed. Two points with the same
 // configuration are an error.
-func (s *Sweep) Points() ([]SweepPoint, error) {
+func (s *Sweep) Points(ctx context.Context) ([]SweepPoint, error) {
 	var points []SweepPoint
 	seen := map[string]*Variant{}
 	hashes := NewHasher()
 	for i := range s.Variants {
-		if err := s.Watch.At(i, len(s.Variants)); err != nil {
+		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		v := &s.Variants[i]

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -36,9 +37,6 @@ type Sweep struct {
 	// StepsGiven is set if the user chose system.max_tokens or prefill.chunk_tokens.
 	StepsGiven bool
 
-	// Watch is called while points are read.
-	Watch Watch
-
 	file *document
 	// Alter changes every point; nil changes none.
 	Alter func(*Point)
@@ -53,18 +51,18 @@ type Variant struct {
 // LoadSweep reads a sweep. Layers, lowest first: the built-in default experiment, the file's bases,
 // the file, --set flags, and each combination of the file's axes. A plain configuration is a sweep
 // with one variant. Errors name the place, key and value.
-func LoadSweep(path string, sets []string, watch Watch) (*Sweep, error) {
-	return loadSweep(path, sets, watch, false, nil)
+func LoadSweep(ctx context.Context, path string, sets []string) (*Sweep, error) {
+	return loadSweep(ctx, path, sets, false, nil)
 }
 
 // LoadPlan is LoadSweep for goodput and plan. Without a [plan] table a user's trace needs no rate,
 // because the search finds one. gpus, if any, replace the cards of the file.
-func LoadPlan(path string, sets []string, watch Watch, gpus ...string) (*Sweep, error) {
-	return loadSweep(path, sets, watch, true, nil, gpus...)
+func LoadPlan(ctx context.Context, path string, sets []string, gpus ...string) (*Sweep, error) {
+	return loadSweep(ctx, path, sets, true, nil, gpus...)
 }
 
 // loadSweep reads a sweep. Its axes are the axes of the file and, unless nil, varied.
-func loadSweep(path string, sets []string, watch Watch, search bool, varied *axis,
+func loadSweep(ctx context.Context, path string, sets []string, search bool, varied *axis,
 	gpus ...string) (*Sweep, error) {
 	layers, err := sweepLayers(path)
 	if err != nil {
@@ -72,7 +70,7 @@ func loadSweep(path string, sets []string, watch Watch, search bool, varied *axi
 	}
 	file := layers[len(layers)-1]
 	s := &Sweep{Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)),
-		file: file, Watch: watch}
+		file: file}
 	axes, err := parseAxes(file)
 	if err != nil {
 		return nil, err
@@ -118,7 +116,7 @@ func loadSweep(path string, sets []string, watch Watch, search bool, varied *axi
 	}
 	all := newEffects()
 	for i, settings := range product(axes) {
-		if err := watch.At(i, int(variants)); err != nil {
+		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		l := below.clone()

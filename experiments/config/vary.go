@@ -1,6 +1,7 @@
 package config
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"slices"
@@ -14,7 +15,7 @@ const varyFlag = "--vary"
 // list gives the configuration itself. With search it searches for a rate, as in LoadPlan. Settings
 // override flags.
 func LoadVaried(path string, sets []string, variants [][]Setting, search bool) (*Sweep, error) {
-	return loadSweep(path, sets, nil, search, &axis{values: variants})
+	return loadSweep(context.Background(), path, sets, search, &axis{values: variants})
 }
 
 // Only returns the sweep of one of its variants.

@@ -21,7 +21,7 @@ func mustLoad(t *testing.T, path string, sets ...string) *config.Config {
 
 func mustSweep(t *testing.T, path string, sets ...string) *config.Sweep {
 	t.Helper()
-	s, err := config.LoadSweep(path, sets, nil)
+	s, err := config.LoadSweep(t.Context(), path, sets)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func mustSweep(t *testing.T, path string, sets ...string) *config.Sweep {
 
 func mustPoints(t *testing.T, s *config.Sweep) []config.SweepPoint {
 	t.Helper()
-	points, err := s.Points()
+	points, err := s.Points(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func TestFig6OfPSA(t *testing.T) {
 		for i, name := range model {
 			with[i] = map[string]served{}
 			systems := map[string][]string{} // by set
-			candidates, err := capacity.Candidates(mustSweep(t, name))
+			candidates, err := capacity.Candidates(t.Context(), mustSweep(t, name))
 			if err != nil {
 				t.Fatal(err)
 			}

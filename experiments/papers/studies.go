@@ -128,7 +128,7 @@ func (l *Studies) plan(all []experiments.Experiment) error {
 		s, err := l.load(e.Name)
 		var swept []config.SweepPoint
 		if err == nil {
-			swept, err = s.Points()
+			swept, err = s.Points(l.ctx)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", e.Name, err)
@@ -137,7 +137,7 @@ func (l *Studies) plan(all []experiments.Experiment) error {
 			points[p.Hash] = p.Point
 		}
 	}
-	missing, _, err := l.Store.Missing(slices.Collect(maps.Values(points)), config.Until(l.ctx))
+	missing, _, err := l.Store.Missing(l.ctx, slices.Collect(maps.Values(points)))
 	l.Planned(len(missing))
 	return err
 }
@@ -148,7 +148,7 @@ func (l *Studies) sweep(e *experiments.Experiment) error {
 	if err != nil {
 		return err
 	}
-	q, err := run.AskSweep(s)
+	q, err := run.AskSweep(l.ctx, s)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (l *Studies) goodput(e *experiments.Experiment) error {
 	if err != nil {
 		return err
 	}
-	candidates, err := capacity.Candidates(s)
+	candidates, err := capacity.Candidates(l.ctx, s)
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (l *Studies) goodput(e *experiments.Experiment) error {
 
 // load reads the file of an experiment that serves requests, and applies settings.
 func (l *Studies) load(name string) (*config.Sweep, error) {
-	s, err := config.LoadSweep(name, l.Sets, config.Until(l.ctx))
+	s, err := config.LoadSweep(l.ctx, name, l.Sets)
 	if err == nil {
 		s.Alter = l.alter
 	}

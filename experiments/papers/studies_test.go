@@ -84,7 +84,7 @@ func TestStudiesGoodput(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := mustSweep(t, "fig13a")
-	candidates, err := capacity.Candidates(s)
+	candidates, err := capacity.Candidates(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}

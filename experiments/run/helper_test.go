@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
@@ -17,7 +18,7 @@ func mustLoad(t *testing.T, path string, sets ...string) *config.Config {
 
 func mustSweep(t *testing.T, path string, sets ...string) *config.Sweep {
 	t.Helper()
-	s, err := config.LoadSweep(path, sets, nil)
+	s, err := config.LoadSweep(t.Context(), path, sets)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +27,7 @@ func mustSweep(t *testing.T, path string, sets ...string) *config.Sweep {
 
 func mustPoints(t *testing.T, s *config.Sweep) []config.SweepPoint {
 	t.Helper()
-	points, err := s.Points()
+	points, err := s.Points(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,8 @@ func mustPoints(t *testing.T, s *config.Sweep) []config.SweepPoint {
 
 // openRuns opens the folder of a configuration's runs.
 func openRuns(dir, version string, c *config.Config, replace bool) (*Folder, error) {
-	q, err := AskSweep(&config.Sweep{Name: c.Name, Variants: []config.Variant{{Config: c}}})
+	q, err := AskSweep(context.Background(),
+		&config.Sweep{Name: c.Name, Variants: []config.Variant{{Config: c}}})
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +46,7 @@ func openRuns(dir, version string, c *config.Config, replace bool) (*Folder, err
 
 // openSweep opens the folder of a sweep whose runs are kept elsewhere, or in it.
 func openSweep(dir, elsewhere string, s *config.Sweep) (*Folder, error) {
-	q, err := AskSweep(s)
+	q, err := AskSweep(context.Background(), s)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -30,8 +31,8 @@ func Ask(command, name, path string, asked, inputs []string) (*Question, error) 
 
 // AskSweep returns the question of all runs of a sweep. A sweep without axes has one configuration
 // for all runs.
-func AskSweep(s *config.Sweep) (*Question, error) {
-	runs, err := s.Points()
+func AskSweep(ctx context.Context, s *config.Sweep) (*Question, error) {
+	runs, err := s.Points(ctx)
 	q := &Question{Command: "simulate", Name: s.Name, Axes: append([]string{}, s.Axes...), Runs: runs,
 		Inputs: s.Paths()}
 	if err == nil && len(s.Axes) == 0 && s.Alter == nil {

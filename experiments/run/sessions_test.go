@@ -78,8 +78,9 @@ func TestWholeSessionsRun(t *testing.T) {
 		}
 	}
 	for _, search := range []string{"../../examples/4-goodput.toml", "../../examples/9-plan.toml"} {
-		_, err := config.LoadPlan(search, []string{"workload.trace=sessions", "sessions.count=3",
-			"workload.think_s=1"}, nil)
+		_, err := config.LoadPlan(t.Context(), search, []string{"workload.trace=sessions",
+			"sessions.count=3",
+			"workload.think_s=1"})
 		if err == nil || !strings.Contains(err.Error(), "set workload.requests in its place") {
 			t.Errorf("a search %s over whole sessions: %v", search, err)
 		}

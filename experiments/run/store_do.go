@@ -16,7 +16,7 @@ import (
 // results with the error.
 func (s *Store) Do(ctx context.Context, grid Grid, points []config.Point) (results []Result,
 	notes []string, err error) {
-	missing, notes, err := s.missing(points, config.Until(ctx), grid.Again != nil)
+	missing, notes, err := s.missing(ctx, points, grid.Again != nil)
 	if err != nil {
 		return nil, notes, err
 	}
@@ -53,17 +53,17 @@ func IsFull(err error) bool {
 }
 
 // Missing lists the points that are not stored completely. Notes name damaged ones.
-func (s *Store) Missing(points []config.Point, watch config.Watch) (missing []config.Point,
+func (s *Store) Missing(ctx context.Context, points []config.Point) (missing []config.Point,
 	notes []string, err error) {
-	return s.missing(points, watch, false)
+	return s.missing(ctx, points, false)
 }
 
 // missing is Missing. With again, a run near a limit that another command stored without its
 // repeats is missing too.
-func (s *Store) missing(points []config.Point, watch config.Watch, again bool) (
+func (s *Store) missing(ctx context.Context, points []config.Point, again bool) (
 	missing []config.Point, notes []string, err error) {
-	for i, p := range points {
-		if err := watch.At(i, len(points)); err != nil {
+	for _, p := range points {
+		if err := ctx.Err(); err != nil {
 			return nil, notes, err
 		}
 		sum, kept, note, err := s.load(&p)

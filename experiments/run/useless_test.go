@@ -25,12 +25,12 @@ func TestUselessSettingsAreWarnedOf(t *testing.T) {
 		{[]string{"prefill.attention=minference", "prefill.chunk_tokens=32768",
 			"system.max_tokens=32768"}, ""},
 	} {
-		sweep, err := config.LoadSweep("default", append([]string{"workload.requests=4",
-			"workload.rate=1", "seed=[1]", "system.preset=vllm"}, tc.sets...), nil)
+		sweep, err := config.LoadSweep(t.Context(), "default", append([]string{"workload.requests=4",
+			"workload.rate=1", "seed=[1]", "system.preset=vllm"}, tc.sets...))
 		if err != nil {
 			t.Fatal(err)
 		}
-		points, err := sweep.Points()
+		points, err := sweep.Points(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -157,8 +157,9 @@ func testAnotherEngine(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	v := laterValidation(t, dir)
-	if v.Sweep, err = config.LoadSweep("../validate-tiny.toml", []string{`model="../testdata/tiny"`,
-		"workload.requests=3", "system.engine=" + path}, nil); err != nil {
+	if v.Sweep, err = config.LoadSweep(t.Context(), "../validate-tiny.toml", []string{
+		`model="../testdata/tiny"`,
+		"workload.requests=3", "system.engine=" + path}); err != nil {
 		t.Fatal(err)
 	}
 	want := testkit.Tree(t, dir)
@@ -173,8 +174,8 @@ func testAnotherEngine(t *testing.T, dir string) {
 func testAnotherConfiguration(t *testing.T, dir string) {
 	v := laterValidation(t, dir)
 	var err error
-	v.Sweep, err = config.LoadSweep("../validate-tiny.toml",
-		[]string{`model="../testdata/tiny"`, "workload.requests=4"}, nil)
+	v.Sweep, err = config.LoadSweep(t.Context(), "../validate-tiny.toml",
+		[]string{`model="../testdata/tiny"`, "workload.requests=4"})
 	if err != nil {
 		t.Fatal(err)
 	}

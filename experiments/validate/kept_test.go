@@ -120,8 +120,8 @@ func TestRunsThatServedNothingAreLeftOut(t *testing.T) {
 	for gib, served := range map[string]int{"0.0002": 3, "0.0001": 0} {
 		v := tinyValidation(t, t.TempDir(), &runs, 0)
 		var err error
-		if v.Sweep, err = config.LoadSweep("../validate-tiny.toml", []string{
-			`model="../testdata/tiny"`, "workload.requests=3", "system.kv_gib=" + gib}, nil); err != nil {
+		if v.Sweep, err = config.LoadSweep(t.Context(), "../validate-tiny.toml", []string{
+			`model="../testdata/tiny"`, "workload.requests=3", "system.kv_gib=" + gib}); err != nil {
 			t.Fatal(err)
 		}
 		report, notes, err := v.Do(t.Context())

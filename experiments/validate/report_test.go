@@ -51,7 +51,7 @@ grid.system.preset = ["vllm", "vllm-so", "sparseserve", "sparseserve-psa"]
 `), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	sweep, err := config.LoadSweep(path, nil, nil)
+	sweep, err := config.LoadSweep(t.Context(), path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,11 +179,11 @@ func TestGoalsAndOrder(t *testing.T) {
 
 // The committed experiments load, and fit the card that they name.
 func TestValidateExperiments(t *testing.T) {
-	sweep, err := config.LoadSweep("../validate-longbench.toml", nil, nil)
+	sweep, err := config.LoadSweep(t.Context(), "../validate-longbench.toml", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	points, err := sweep.Points()
+	points, err := sweep.Points(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func (v *Validation) Do(ctx context.Context) (report *Report, notes []string, er
 		p.System.Simulation.Heads = "full"
 		p.Output = config.Output{Steps: true}
 	}
-	if v.points, err = v.Sweep.Points(); err != nil {
+	if v.points, err = v.Sweep.Points(context.WithoutCancel(ctx)); err != nil {
 		return nil, nil, err
 	}
 	v.hashes, v.names = config.NewHasher(), map[string]string{}

@@ -17,8 +17,8 @@ import (
 // asks for; the failing one, counted from 1, is out of order.
 func tinyValidation(t *testing.T, dir string, runs *int, failing int) *Validation {
 	t.Helper()
-	sweep, err := config.LoadSweep("../validate-tiny.toml",
-		[]string{`model="../testdata/tiny"`, "workload.requests=3"}, nil)
+	sweep, err := config.LoadSweep(t.Context(), "../validate-tiny.toml",
+		[]string{`model="../testdata/tiny"`, "workload.requests=3"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,12 +51,13 @@ type Evaluator struct {
 var defaultSeeds = []uint64{1, 2, 3}
 
 // subjectsOf lists the servers of the one variant of a sweep.
-func subjectsOf(hashes *config.Hasher, s *config.Sweep, search bool) ([]subject, error) {
+func subjectsOf(ctx context.Context, hashes *config.Hasher, s *config.Sweep, search bool) (
+	[]subject, error) {
 	list := capacity.UnderLoad
 	if search {
 		list = capacity.Candidates
 	}
-	candidates, err := list(s)
+	candidates, err := list(ctx, s)
 	if err != nil {
 		return nil, err
 	}

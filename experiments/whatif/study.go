@@ -81,7 +81,7 @@ func (s *Study) Check(ctx context.Context) (err error) {
 	if s.first {
 		s.goodput.Coarse, s.goodput.Width = true, firstWidth
 	}
-	if s.cases, err = s.servers(s.base, s.Metric.Search()); err != nil {
+	if s.cases, err = s.servers(ctx, s.base, s.Metric.Search()); err != nil {
 		return err
 	}
 	if err := s.checkLoad(); err != nil {
@@ -96,7 +96,7 @@ func (s *Study) Check(ctx context.Context) (err error) {
 		var doubts []warn.Warning
 		settings, err := v.settings(s.cfg)
 		if err == nil {
-			v.subjects, doubts, err = s.subjects(settings)
+			v.subjects, doubts, err = s.subjects(ctx, settings)
 		}
 		for _, w := range doubts { // of unused keys the others of its kind have the same
 			if first || w.Kind == warn.OtherCard && !slices.Contains(s.notes, w.Text) {
@@ -181,8 +181,8 @@ func (s *Study) load(settings []config.Setting, search bool) (*config.Sweep, err
 
 // subjects returns the servers of a variant, one per server of the configuration. doubts are
 // warnings about keys that the variant sets, unless the configuration has them already.
-func (s *Study) subjects(settings []config.Setting) (all []subject, doubts []warn.Warning,
-	err error) {
+func (s *Study) subjects(ctx context.Context, settings []config.Setting) (all []subject,
+	doubts []warn.Warning, err error) {
 	sweep, err := s.load(settings, s.Metric.Search())
 	if err != nil {
 		return nil, nil, err
@@ -190,7 +190,7 @@ func (s *Study) subjects(settings []config.Setting) (all []subject, doubts []war
 	known := warn.Texts(s.cfg.Unused)
 	doubts = slices.DeleteFunc(slices.Clone(sweep.Variants[0].Config.Unused),
 		func(w warn.Warning) bool { return slices.Contains(known, w.Text) })
-	all, err = s.servers(sweep, s.Metric.Search())
+	all, err = s.servers(ctx, sweep, s.Metric.Search())
 	if err == nil && len(all) != len(s.cases) {
 		err = fmt.Errorf("--vary: %s = %s makes %d servers of %d; a value changes servers and adds none",
 			settings[0].Key, config.Show(settings[0].Value), len(all), len(s.cases))
@@ -199,8 +199,8 @@ func (s *Study) subjects(settings []config.Setting) (all []subject, doubts []war
 }
 
 // servers lists the servers of one variant of the configuration, with search without a rate.
-func (s *Study) servers(sweep *config.Sweep, search bool) ([]subject, error) {
-	all, err := subjectsOf(s.hashes, sweep, search)
+func (s *Study) servers(ctx context.Context, sweep *config.Sweep, search bool) ([]subject, error) {
+	all, err := subjectsOf(ctx, s.hashes, sweep, search)
 	for i := range all {
 		if s.first && !sweep.SeedsGiven {
 			all[i].Seeds = all[i].Seeds[:1]

@@ -149,11 +149,11 @@ func (t *test) ask(ctx context.Context, e *Evaluator, value string) (a Answer, e
 		err := t.bySpare(ctx, e, settings, &a)
 		return a, err
 	}
-	with, _, err := s.subjects(settings)
+	with, _, err := s.subjects(ctx, settings)
 	if err != nil {
 		return a, err
 	}
-	without, _, err := s.subjects(append(slices.Clone(settings),
+	without, _, err := s.subjects(ctx, append(slices.Clone(settings),
 		config.NewSetting("offload.on", "false")))
 	if err != nil {
 		return a, err
@@ -174,7 +174,7 @@ func (t *test) bySpare(ctx context.Context, e *Evaluator, settings []config.Sett
 	if err != nil {
 		return err
 	}
-	all, err := t.study.servers(sweep, false)
+	all, err := t.study.servers(ctx, sweep, false)
 	if err != nil {
 		return err
 	}

@@ -163,11 +163,11 @@ func TestGoodputIsThatOfPlan(t *testing.T) {
 	goodput, _ := MetricNamed(GoodputMetric)
 	found := carryOut(t,
 		&Study{Config: path, Metric: goodput, Ranges: ranges(t, "link=1", "compute=0.25")})
-	sweep, err := config.LoadPlan(path, nil, nil)
+	sweep, err := config.LoadPlan(t.Context(), path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	candidates, err := capacity.Candidates(sweep)
+	candidates, err := capacity.Candidates(t.Context(), sweep)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -175,7 +175,7 @@ max_prompt_tokens = 8192
 list = [{ model = "llama3-8b", workload.output_scale = 1.5, workload.rate = 2.0, ` +
 		`system.preset = "vllm-s" }]
 `})
-	sweep, err := config.LoadSweep(filepath.Join(question, "one.toml"), nil, nil)
+	sweep, err := config.LoadSweep(t.Context(), filepath.Join(question, "one.toml"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

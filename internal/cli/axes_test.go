@@ -68,11 +68,11 @@ func TestSweepNearALimit(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	writeFile(t, "s.toml", strings.Replace(sweepFile, "0.05, 0.2", "0.05", 1))
-	s, err := config.LoadSweep("s.toml", nil, nil)
+	s, err := config.LoadSweep(t.Context(), "s.toml", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	points, err := s.Points()
+	points, err := s.Points(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

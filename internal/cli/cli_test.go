@@ -259,7 +259,8 @@ func writeFile(t *testing.T, name, text string) {
 
 // TestHelpExamples: the whole small files of help are what they say.
 func TestHelpExamples(t *testing.T) {
-	if s, err := config.LoadSweep("help/simulate.toml", nil, nil); err != nil || len(s.Variants) != 8 {
+	if s, err := config.LoadSweep(t.Context(), "help/simulate.toml", nil); err != nil ||
+		len(s.Variants) != 8 {
 		t.Errorf("simulate: %d variants, want 8: %v", len(s.Variants), err)
 	}
 	w, err := config.LoadVaried("help/whatif.toml", nil, [][]config.Setting{nil}, true)
@@ -267,7 +268,7 @@ func TestHelpExamples(t *testing.T) {
 		t.Errorf("whatif: %v", err)
 	}
 	for _, name := range []string{"plan", "goodput"} {
-		p, err := config.LoadPlan("help/"+name+".toml", nil, nil)
+		p, err := config.LoadPlan(t.Context(), "help/"+name+".toml", nil)
 		if err != nil || len(p.Variants) != 2 || (p.Plan != nil) != (name == "plan") {
 			t.Errorf("%s: %d variants, want 2: %v", name, len(p.Variants), err)
 		}

@@ -35,9 +35,9 @@ type question struct {
 }
 
 // load reads the configuration.
-func (q *question) load(watch config.Watch) (err error) {
+func (q *question) load(ctx context.Context) (err error) {
 	q.file = cmp.Or(q.file, experiments.Default)
-	if q.Sweep, err = config.LoadPlan(q.file, q.sets, watch, q.cards...); err != nil {
+	if q.Sweep, err = config.LoadPlan(ctx, q.file, q.sets, q.cards...); err != nil {
 		return err
 	}
 	q.folder = cmp.Or(q.folder, q.Name+settingsName(q.sets))
@@ -89,14 +89,14 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 			return err
 		}
 	}
-	if err := q.load(config.Until(ctx)); err != nil {
+	if err := q.load(ctx); err != nil {
 		return err
 	}
 	if q.Plan == nil {
 		return fmt.Errorf("plan %s: there is no table [plan]; --set plan.prices=mid adds one, and "+
 			"sparseserve goodput %[1]s finds the largest rate", p.Config)
 	}
-	offers, err := capacity.OffersOf(q.Sweep)
+	offers, err := capacity.OffersOf(ctx, q.Sweep)
 	if err != nil {
 		return err
 	}
@@ -116,14 +116,14 @@ type goodputCmd struct {
 // Run implements the command.
 func (g *goodputCmd) Run(ctx context.Context, app *App) error {
 	q := &question{command: "goodput", unit: "runs", file: g.Config, sets: g.Set}
-	if err := q.load(config.Until(ctx)); err != nil {
+	if err := q.load(ctx); err != nil {
 		return err
 	}
 	if q.Plan != nil {
 		return fmt.Errorf("goodput %s: the table [plan] asks what to buy: sparseserve plan %[1]s",
 			g.Config)
 	}
-	candidates, err := capacity.Candidates(q.Sweep)
+	candidates, err := capacity.Candidates(ctx, q.Sweep)
 	if err != nil {
 		return err
 	}

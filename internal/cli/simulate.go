@@ -29,8 +29,7 @@ type simulateCmd struct {
 
 // Run implements the command.
 func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
-	watch := config.Until(ctx)
-	sweep, err := config.LoadSweep(cmp.Or(s.Config, experiments.Default), s.Set, watch)
+	sweep, err := config.LoadSweep(ctx, cmp.Or(s.Config, experiments.Default), s.Set)
 	if err != nil {
 		return err
 	}
@@ -38,7 +37,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	q, err := s.question(sweep)
+	q, err := s.question(ctx, sweep)
 	if err != nil {
 		return err
 	}
@@ -74,7 +73,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 			return fmt.Errorf("--record: %w", err)
 		}
 	}
-	missing, _, err := folder.Store.Missing(points, watch)
+	missing, _, err := folder.Store.Missing(ctx, points)
 	if err != nil {
 		return err
 	}
@@ -139,8 +138,8 @@ func (s *simulateCmd) announce(app *App, sweep *config.Sweep, head *head, folder
 }
 
 // question returns the question of the runs of a configuration or sweep.
-func (s *simulateCmd) question(sweep *config.Sweep) (*run.Question, error) {
-	q, err := run.AskSweep(sweep)
+func (s *simulateCmd) question(ctx context.Context, sweep *config.Sweep) (*run.Question, error) {
+	q, err := run.AskSweep(ctx, sweep)
 	if q.Asked = s.Set; err != nil || len(sweep.Axes) == 0 {
 		return q, err
 	}

@@ -61,7 +61,7 @@ func (d *describeCmd) describe(ctx context.Context) (traces.Description, error) 
 			fmt.Errorf("--format %s: %s is a configuration, not a trace; leave --format out",
 				d.Format, d.File)
 	}
-	sweep, err := config.LoadSweep(d.File, nil, config.Until(ctx))
+	sweep, err := config.LoadSweep(ctx, d.File, nil)
 	if err != nil {
 		return traces.Description{}, err
 	}

@@ -64,7 +64,7 @@ func (c *validateReuse) Run(ctx context.Context, app *App) error {
 // reads the sweep to the end even when interrupted, because the error reports which runs are kept.
 func (f *validateFlags) compare(ctx context.Context, app *App, cfg string,
 	v validate.Validation) error {
-	sweep, err := config.LoadSweep(cfg, f.Set, nil)
+	sweep, err := config.LoadSweep(context.WithoutCancel(ctx), cfg, f.Set)
 	if err != nil {
 		return err
 	}
