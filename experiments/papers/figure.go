@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
@@ -78,11 +79,11 @@ func FigureExperiments(name string) (experiments []string, ok bool) {
 	return experiments, ok
 }
 
-// Figures returns the paper figures whose results are in a folder. only selects figures by their
-// own names or names of experiments; empty selects all. A figure over several experiments shows the
-// experiments whose results exist. ran describes the runs of folders for captions; "" if unknown.
-func Figures(results string, only []string, ran func(folders ...string) string) (
-	all []doc.Figure, err error) {
+// Figures returns the paper figures whose results are in l.Dir. only selects figures by their own
+// names or names of experiments; empty selects all. A figure over several experiments shows the
+// experiments whose results exist. ran describes the runs of configurations for captions.
+func (l *Studies) Figures(only []string, ran func(...*config.Config) string) (all []doc.Figure,
+	err error) {
 	b := figuresBook()
 	for i := range b.Figure {
 		f := &b.Figure[i]
@@ -93,7 +94,7 @@ func Figures(results string, only []string, ran func(folders ...string) string) 
 			!slices.ContainsFunc(f.results(), func(r string) bool { return slices.Contains(only, r) }) {
 			continue
 		}
-		drawn, err := b.draw(f, results, ran)
+		drawn, err := l.draw(b, f, ran)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
@@ -106,26 +107,25 @@ func Figures(results string, only []string, ran func(folders ...string) string) 
 		if len(only) > 0 {
 			of = strings.Join(only, ", ")
 		}
-		return nil, fmt.Errorf("%s: no results of %s", results, of)
+		return nil, fmt.Errorf("%s: no results of %s", l.Dir, of)
 	}
 	return all, nil
 }
 
 // draw makes charts of the panels of a figure that have results.
-func (b *book) draw(f *paperFigure, results string, ran func(...string) string) (
+func (l *Studies) draw(b *book, f *paperFigure, ran func(...*config.Config) string) (
 	drawn doc.Figure, err error) {
 	drawn = doc.Figure{Name: f.Name, Caption: f.Caption, Numbers: true}
-	var folders []string
-	var rows []record
+	var configs []*config.Config
+	var read []string // experiments
 	for i := range f.Panel {
 		d := drawing{panel: &f.Panel[i], figure: f, x: b.Quantity[f.Panel[i].X]}
 		for _, name := range strings.Fields(d.Y) {
 			d.y = append(d.y, b.Quantity[name])
 		}
-		folder := filepath.Join(results, d.From)
 		if d.From == "" {
 			d.rows, err = parseRecords("tableA1.csv", accuracyCSV)
-		} else if d.rows, err = readRecords(folder); errors.Is(err, fs.ErrNotExist) {
+		} else if d.rows, err = readRecords(filepath.Join(l.Dir, d.From)); errors.Is(err, fs.ErrNotExist) {
 			err = nil
 			continue
 		}
@@ -136,18 +136,20 @@ func (b *book) draw(f *paperFigure, results string, ran func(...string) string) 
 		if err != nil {
 			return drawn, err
 		}
-		if !slices.Contains(folders, folder) {
-			folders, rows = append(folders, folder), append(rows, d.rows...)
+		if f.Caption == "" && !slices.Contains(read, d.From) {
+			s, err := config.LoadSweep(d.From, l.Sets, nil)
+			if err != nil {
+				return drawn, err
+			}
+			read, configs = append(read, d.From), append(configs, s.Configs()...)
 		}
 		if c != nil {
 			drawn.Charts = append(drawn.Charts, c)
 		}
 	}
 	Paint(drawn.Charts, f.Looks)
-	if f.Caption == "" && len(folders) > 0 {
-		if text := cmp.Or(ran(folders...), recordsCaption(rows)); text != "" {
-			drawn.Caption = text + "."
-		}
+	if len(configs) > 0 {
+		drawn.Caption = ran(configs...)
 	}
 	drawn.Caption = strings.TrimSpace(drawn.Caption + " " + drawn.Spread(cmp.Or(f.Means, "runs")))
 	return drawn, nil
@@ -158,23 +160,3 @@ func (b *book) draw(f *paperFigure, results string, ran func(...string) string) 
 //
 //go:embed tableA1.csv
 var accuracyCSV []byte
-
-// recordsCaption lists the models, cards, requests and seeds of rows.
-func recordsCaption(rows []record) string {
-	var words []string
-	for _, of := range []struct{ keys, text string }{{"model", "%s"}, {"gpu", "%s"},
-		{"requests", "%s requests"}, {"seed seeds", "seeds %s"}} {
-		var values []string
-		for i := range rows {
-			values = append(values, strings.Fields(rows[i].texts(of.keys))...)
-		}
-		slices.Sort(values)
-		for i, v := range values {
-			values[i] = ModelName(v)
-		}
-		if values = slices.Compact(values); len(values) > 0 {
-			words = append(words, fmt.Sprintf(of.text, strings.Join(values, ", ")))
-		}
-	}
-	return strings.Join(words, ", ")
-}

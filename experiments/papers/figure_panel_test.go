@@ -29,8 +29,8 @@ func drawPanel(t *testing.T, p panel, table string) (*doc.Chart, error) {
 		"b":     {Of: "b", Label: "B"},
 		"ends":  {Of: "a", Low: "low", High: "high", Scale: 2, Label: "A", Most: 11},
 	}}
-	f, err := b.draw(&paperFigure{Names: map[string]string{"r": "Red"}, Panel: []panel{p}}, results,
-		unknown)
+	f, err := (&Studies{Dir: results}).draw(b, &paperFigure{Caption: "Of x.",
+		Names: map[string]string{"r": "Red"}, Panel: []panel{p}}, unnamed)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func TestFiguresHaveNothingUnused(t *testing.T) {
 	b := figuresBook()
 	for i := range b.Figure {
 		f := &b.Figure[i]
-		drawn, err := b.draw(f, filepath.Join("testdata", "paper"), unknown)
+		drawn, err := kept.draw(b, f, unnamed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func TestEachExperimentDraws(t *testing.T) {
 			os.DirFS(filepath.Join("testdata", "paper", name))); err != nil {
 			t.Fatal(err)
 		}
-		if all, err := Figures(results, []string{name}, unknown); err != nil || len(all) == 0 {
+		if all, err := (&Studies{Dir: results}).Figures([]string{name}, unnamed); err != nil || len(all) == 0 {
 			t.Errorf("%s: %d figures, %v", name, len(all), err)
 		}
 	}
@@ -230,7 +230,7 @@ func TestOnlyDrawsWhatIsNamed(t *testing.T) {
 		{[]string{"tableA1"}, []string{"tableA1"}},
 		{[]string{"psa-goodput", "fig08"}, []string{"fig08", "psa-inside"}},
 	} {
-		all, err := Figures(filepath.Join("testdata", "paper"), c.only, unknown)
+		all, err := kept.Figures(c.only, unnamed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -276,7 +276,7 @@ func TestFigureErrors(t *testing.T) {
 				0o644); err != nil {
 				t.Fatal(err)
 			}
-			_, err := Figures(results, nil, unknown)
+			_, err := (&Studies{Dir: results}).Figures(nil, unnamed)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error is %v, want one with %q", err, c.want)
 			}

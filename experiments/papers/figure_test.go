@@ -6,17 +6,20 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-func unknown(...string) string { return "" }
+func unnamed(...*config.Config) string { return "" }
+
+// kept has the small fixed results that figures are drawn from.
+var kept = &Studies{Dir: filepath.Join("testdata", "paper")}
 
 // TestFiguresGolden holds the numbers of each figure, drawn from small fixed results.
 func TestFiguresGolden(t *testing.T) {
-	results := filepath.Join("testdata", "paper")
-	all, err := Figures(results, nil, unknown)
+	all, err := kept.Figures(nil, unnamed)
 	if err != nil {
 		t.Fatal(err)
 	}

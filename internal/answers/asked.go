@@ -193,27 +193,8 @@ func listSeeds(seeds []uint64) string {
 	return "seeds " + strings.Join(words, ", ")
 }
 
-// Ran describes the runs of result folders for the captions of their pictures; "" without a
-// configuration.
-func Ran(dirs ...string) string { return ran(configsIn(dirs)) }
-
-// configsIn loads the configurations of the runs of result folders.
-func configsIn(dirs []string) (configs []*config.Config) {
-	for _, dir := range dirs {
-		_, folders, _, err := runFolders(dir)
-		if err == nil {
-			configs = append(configs, configsOf(append([]string{dir}, folders...))...)
-		}
-	}
-	return configs
-}
-
-func ran(configs []*config.Config) string {
-	if len(configs) == 0 {
-		return ""
-	}
-	return Asked(configs...) + "; " + Seeds(configs...)
-}
+// Ran describes the runs of configurations for the captions of their pictures.
+func Ran(configs ...*config.Config) string { return Asked(configs...) + "; " + Seeds(configs...) + "." }
 
 // configsOf loads the configuration of the first folder or, if it has none, of all others. It omits
 // configurations that cannot be read, for example because the trace is on another machine.

@@ -119,8 +119,8 @@ func readRuns(dir string) (*doc.Doc, error) {
 	if r.Systems, err = restOn(&rests, folders, nil); err != nil {
 		return nil, err
 	}
-	if configs := configsIn([]string{dir}); len(configs) > 0 {
-		r.Asked, r.Unit = []string{ran(configs) + "."}, capacity.RateUnit(&configs[0].Workload)
+	if configs := configsOf(append([]string{dir}, folders...)); len(configs) > 0 {
+		r.Asked, r.Unit = []string{Ran(configs...)}, capacity.RateUnit(&configs[0].Workload)
 	}
 	p := r.Doc()
 	if p.Figures, err = r.Figures(); err != nil {

@@ -42,35 +42,14 @@ func (r *Runs) Figures() (all []doc.Figure, err error) {
 		return nil, err
 	}
 	all = append(all, inside...)
-	ran := r.ran()
 	for i := range all {
 		f := &all[i]
 		f.Numbers = true
 		papers.Paint(f.Charts, nil)
-		caption := []string{ran, f.Caption, f.Spread("runs")}
+		caption := append(slices.Clone(r.Asked), f.Caption, f.Spread("runs"))
 		f.Caption = strings.Join(where(caption, func(s *string) bool { return *s != "" }), " ")
 	}
 	return all, nil
-}
-
-// ran returns a sentence about what was run: from the configuration, or from the summaries if no
-// configuration describes it.
-func (r *Runs) ran() string {
-	if len(r.Asked) > 0 {
-		return strings.Join(r.Asked, " ")
-	}
-	of := func(noun string, text func(*metrics.Summary) string) string {
-		return each(r.Sums, noun, func(s metrics.Summary) string { return text(&s) })
-	}
-	seeds := distinct(r.Sums, func(s *metrics.Summary) uint64 { return s.Seed })
-	words := []string{of("models", func(s *metrics.Summary) string {
-		return s.Model + " on " + s.GPU
-	})}
-	if r.Sums[0].Requests > 0 {
-		words = append(words, of("numbers of requests",
-			func(s *metrics.Summary) string { return Count(s.Requests, "request") }))
-	}
-	return strings.Join(append(words, listSeeds(seeds)), ", ") + "."
 }
 
 // overLoads returns one figure per metric, with one chart per panel. Charts of one metric share an

@@ -133,7 +133,7 @@ func TestInsideOfRuns(t *testing.T) {
 		t.Errorf("HBM %+v", hbm)
 	}
 	last := d.Figures[len(d.Figures)-1]
-	const want = "lwm-7b on h200, 3 requests, seed 1. This run: vLLM, 0.5 req/s, seed 1."
+	const want = "This run: vLLM, 0.5 req/s, seed 1."
 	if last.Caption != want {
 		t.Errorf("caption %q, want %q", last.Caption, want)
 	}

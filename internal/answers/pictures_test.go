@@ -124,9 +124,6 @@ func TestPanelsNameTheCard(t *testing.T) {
 		!slices.Equal(f.Charts[0].YEnds, f.Charts[1].YEnds) {
 		t.Errorf("charts are %+v", f.Charts)
 	}
-	if want := "lwm-7b on a100-40gb or lwm-7b on h200, 40 requests, seed 1."; f.Caption != want {
-		t.Errorf("caption is %q, want %q", f.Caption, want)
-	}
 }
 
 // Runs that differ in their replicas are drawn against them, whether an axis or a list set them;

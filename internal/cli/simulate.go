@@ -87,7 +87,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	}
 	if !s.JSON && len(q.Axes) == 0 {
 		grid.Made = early(points, earlyEvery, func(done []run.Result) error {
-			runs := answerOf(q, folder, run.Summaries(done))
+			runs := answerOf(sweep, q, folder, run.Summaries(done))
 			return drawEarly(ctx, bar, folder.Dir(), runs, len(points))
 		})
 	}
@@ -100,7 +100,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	sums := run.Summaries(results)
 	written, err := folder.Finish(results)
 	if err == nil {
-		err = s.report(ctx, app, q, folder, written, sums)
+		err = s.report(ctx, app, sweep, q, folder, written, sums)
 	}
 	if stopped(ctx, runErr) || ctx.Err() != nil && runErr == nil {
 		runErr = errInterrupted
@@ -177,14 +177,11 @@ func finishedOf(results []run.Result, of int) string {
 }
 
 // report prints the results, and draws them if the runs have no axes.
-func (s *simulateCmd) report(ctx context.Context, app *App, q *run.Question, folder *run.Folder,
-	written []string, sums []metrics.Summary) (err error) {
-	out, runs := folder.Dir(), answerOf(q, folder, sums)
+func (s *simulateCmd) report(ctx context.Context, app *App, sweep *config.Sweep, q *run.Question,
+	folder *run.Folder, written []string, sums []metrics.Summary) (err error) {
+	out, runs := folder.Dir(), answerOf(sweep, q, folder, sums)
 	d := runs.Doc()
 	if len(q.Axes) == 0 && !s.JSON {
-		if ran := answers.Ran(out); ran != "" {
-			runs.Asked = []string{ran + "."}
-		}
 		if d.Figures, err = runs.Figures(); err != nil {
 			return err
 		}
@@ -201,8 +198,10 @@ func (s *simulateCmd) report(ctx context.Context, app *App, q *run.Question, fol
 }
 
 // answerOf returns the results of a folder's runs.
-func answerOf(q *run.Question, folder *run.Folder, sums []metrics.Summary) *answers.Runs {
-	runs := &answers.Runs{Name: q.Name, Sums: sums, Settings: q.Settings()}
+func answerOf(sweep *config.Sweep, q *run.Question, folder *run.Folder,
+	sums []metrics.Summary) *answers.Runs {
+	runs := &answers.Runs{Name: q.Name, Asked: []string{answers.Ran(sweep.Configs()...)}, Sums: sums,
+		Settings: q.Settings()}
 	var units []string
 	for i := range q.Runs {
 		p := &q.Runs[i].Point
