@@ -56,7 +56,6 @@ func TestGolden(t *testing.T) {
 			t.Errorf("%s is %d pixels wide, want at most those of a page (%v)", path, c.Width, err)
 		}
 	}
-	golden(t, filepath.Join(dir, NumbersFile))
 	if min(labelSize, tickSize, legendSize) < 11 {
 		t.Error("text below 11 points")
 	}
@@ -154,22 +153,12 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// Two pictures of one name would overwrite one another, and a table that no picture has made is
-// kept.
+// Two pictures of one name would overwrite one another.
 func TestNothingIsOverwritten(t *testing.T) {
 	all := figuresOf(t, "ttft")
 	_, err := Draw(t.Context(), t.TempDir(), slices.Concat(all, all), "svg")
 	if err == nil || !strings.Contains(err.Error(), "two pictures") {
 		t.Errorf("error is %v, want a refusal", err)
-	}
-	dir := t.TempDir()
-	table := filepath.Join(dir, NumbersFile)
-	if err := os.WriteFile(table, []byte("a,b\n1,2\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if files, err := Draw(t.Context(), dir, all); err == nil || len(files) > 0 ||
-		!strings.Contains(err.Error(), "not of pictures") {
-		t.Errorf("drew %v, %v, want a refusal", files, err)
 	}
 }
 

@@ -3,10 +3,8 @@ package figures
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"image/color"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,7 +22,6 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/sparseserve/sparseserve/internal/doc"
-	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // Sizes of a picture. A line chart with its legend is 6.4 x 4.2 inches, 1408 x 924 pixels, or wide
@@ -179,8 +176,7 @@ func wrap(words string, style text.Style, width vg.Length) []string {
 }
 
 // Draw writes one file per figure and format (png, svg, pdf; PNG by default) into dir and returns
-// the paths of the pictures. The numbers of all figures are in one CSV. It is an error if that file
-// exists and is not a CSV of pictures.
+// their paths.
 func Draw(ctx context.Context, dir string, figures []doc.Figure, formats ...string) (
 	paths []string, err error) {
 	if len(formats) == 0 {
@@ -198,15 +194,6 @@ func Draw(ctx context.Context, dir string, figures []doc.Figure, formats ...stri
 			return nil, fmt.Errorf("%s: two pictures have this name", path)
 		}
 		names[path] = true
-	}
-	table := filepath.Join(dir, NumbersFile)
-	if text := numbers(figures); text != nil {
-		if err := replaceable(table); err != nil {
-			return nil, err
-		}
-		if err := writeFile(table, text); err != nil {
-			return nil, err
-		}
 	}
 	for i := range figures {
 		if err := ctx.Err(); err != nil {
@@ -237,19 +224,6 @@ func write(path string, f *doc.Figure, formats []string) (paths []string, err er
 		paths = append(paths, path+"."+format)
 	}
 	return paths, nil
-}
-
-// replaceable returns an error if the file exists and is not a CSV of pictures.
-func replaceable(path string) error {
-	text, err := files.ReadResult(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil && !strings.HasPrefix(string(text), strings.Join(numberColumns, ",")+"\n") {
-		err = fmt.Errorf("%s: is not of pictures, whose numbers would replace it; choose another "+
-			"folder", path)
-	}
-	return err
 }
 
 // writeFile writes a file atomically.

@@ -115,7 +115,7 @@ func (l *Studies) Figures(only []string, ran func(...*config.Config) string) (al
 // draw makes charts of the panels of a figure that have results.
 func (l *Studies) draw(b *book, f *paperFigure, ran func(...*config.Config) string) (
 	drawn doc.Figure, err error) {
-	drawn = doc.Figure{Name: f.Name, Caption: f.Caption, Numbers: true}
+	drawn = doc.Figure{Name: f.Name, Caption: f.Caption}
 	var configs []*config.Config
 	var read []string // experiments
 	for i := range f.Panel {

@@ -1,7 +1,7 @@
 package papers
 
 import (
-	"os"
+	"bytes"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -10,6 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/show"
 )
 
 func unnamed(...*config.Config) string { return "" }
@@ -23,16 +24,15 @@ func TestFiguresGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	paths, err := figures.Draw(t.Context(), dir, all, "svg")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile(filepath.Join(dir, "pictures.csv"))
+	paths, err := figures.Draw(t.Context(), t.TempDir(), all, "svg")
 	if err != nil || len(paths) != len(all) {
 		t.Fatalf("%d pictures of %d figures, %v", len(paths), len(all), err)
 	}
-	testkit.Golden(t, "figures.csv", string(got))
+	var numbers bytes.Buffer
+	if err := show.CSV(&numbers, &doc.Doc{Figures: all}); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Golden(t, "figures.csv", numbers.String())
 	for _, name := range FigureNames() {
 		if !slices.ContainsFunc(all, func(f doc.Figure) bool { return f.Name == name }) {
 			t.Errorf("%s was not drawn", name)

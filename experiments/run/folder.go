@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/files"
 )
@@ -238,11 +237,11 @@ func (f *Folder) clearPictures() error {
 	if err != nil {
 		return ignoreAbsent(err)
 	}
+	rows, _ := files.NewCSVReader(PicturesCSV, bytes.NewReader(text)).ReadAll()
 	left := []string{PicturesCSV}
-	for line := range strings.Lines(string(text)) {
-		if name, _, _ := strings.Cut(line, ","); name != "picture" { // the header
-			left = append(left, name+".png", name+".svg", name+".pdf")
-		}
+	for _, row := range rows[min(1, len(rows)):] { // below the header
+		name := row[len(row)-1]
+		left = append(left, name+".png", name+".svg", name+".pdf")
 	}
 	return f.removeFiles(left)
 }

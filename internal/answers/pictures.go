@@ -44,7 +44,6 @@ func (r *Runs) Figures() (all []doc.Figure, err error) {
 	all = append(all, inside...)
 	for i := range all {
 		f := &all[i]
-		f.Numbers = true
 		papers.Paint(f.Charts, nil)
 		caption := append(slices.Clone(r.Asked), f.Caption, f.Spread("runs"))
 		f.Caption = strings.Join(where(caption, func(s *string) bool { return *s != "" }), " ")

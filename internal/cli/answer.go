@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +17,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/internal/show"
 )
 
@@ -56,7 +59,7 @@ func (r *resultFlags) answer(ctx context.Context, app *App, folder *run.Folder, 
 // as JSON, or the document and the names of the files in the folder.
 func (a *App) show(ctx context.Context, out string, d *doc.Doc, asJSON bool, data any,
 	files []string) error {
-	drawn, err := figures.Draw(ctx, out, d.Figures)
+	drawn, err := drawIn(ctx, out, d.Figures)
 	if err != nil && !stopped(ctx, err) {
 		return run.KeptWhenFull(err)
 	}
@@ -69,6 +72,28 @@ func (a *App) show(ctx context.Context, out string, d *doc.Doc, asJSON bool, dat
 	}
 	a.listFiles(out, append(files, drawn...))
 	return nil
+}
+
+// drawIn draws figures into a folder, with their numbers in one CSV.
+func drawIn(ctx context.Context, dir string, all []doc.Figure, formats ...string) ([]string, error) {
+	path := filepath.Join(dir, run.PicturesCSV)
+	text, err := files.ReadResult(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err == nil && !strings.HasPrefix(string(text), show.CSVHeader):
+		return nil, fmt.Errorf("%s: is not of pictures, whose numbers would replace it; choose another "+
+			"folder", path)
+	case err != nil:
+		return nil, err
+	}
+	var numbers bytes.Buffer
+	if err := show.CSV(&numbers, &doc.Doc{Figures: all}); err != nil || len(all) == 0 {
+		return nil, err
+	}
+	if _, err := run.WriteFiles(dir, run.File{Name: run.PicturesCSV, Text: numbers.Bytes()}); err != nil {
+		return nil, err
+	}
+	return figures.Draw(ctx, dir, all, formats...)
 }
 
 // reportOf returns the command that shows all of a folder.

@@ -14,7 +14,6 @@ import (
 	"github.com/sparseserve/sparseserve/calibrate/aic"
 	"github.com/sparseserve/sparseserve/calibrate/drive"
 	"github.com/sparseserve/sparseserve/experiments/validate"
-	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/files"
@@ -137,7 +136,7 @@ func showFits(ctx context.Context, app *App, dir string, from *hw.Provenance, fi
 	d := answers.Calibration(filepath.Base(dir), from, fits)
 	var err error
 	if d.Figures, err = answers.Fits(dir); err == nil {
-		_, err = figures.Draw(ctx, dir, d.Figures)
+		_, err = drawIn(ctx, dir, d.Figures)
 	}
 	return errors.Join(printWhole(app.Stdout, d), err)
 }

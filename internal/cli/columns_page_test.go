@@ -43,7 +43,7 @@ func TestCSVColumnsPage(t *testing.T) {
 		"experiments/capacity/trail.go": {"trail.csv"}, "experiments/whatif/files.go": {"whatif.csv"},
 		"experiments/validate/report.go":       {"validate.csv"},
 		"experiments/validate/replay_files.go": {"requests.csv", "compare.csv"},
-		"figures/numbers.go":                   {"pictures.csv"},
+		"internal/show/csv.go":                 {"pictures.csv"},
 	} {
 		for i, columns := range tablesIn(t, file) {
 			found[tables[i]] = append(found[tables[i]], columns...)
@@ -91,7 +91,7 @@ func summaryColumns(t *testing.T) []string {
 }
 
 var (
-	table  = regexp.MustCompile(`(?:NewTable\(|numberColumns = \[\]string\{)((?:\s*"[^"]*",?)+)`)
+	table  = regexp.MustCompile(`(?:NewTable\(|csvColumns = \[\]string\{)((?:\s*"[^"]*",?)+)`)
 	quoted = regexp.MustCompile(`"([^"]*)"`)
 )
 

@@ -35,7 +35,7 @@ func TestSweepFolderIsSafe(t *testing.T) {
 	step("[0.1, 0.2]", exitOK, "out/s", 2)
 	step("[0.1, 0.2]", exitOK, "out/s-requests=5", 2, "--set", "workload.requests=5")
 	writeFile(t, "out/s/ttft.png", "")
-	writeFile(t, "out/s/pictures.csv", "picture,panel\nttft,TTFT\n")
+	writeFile(t, "out/s/pictures.csv", "part,picture\nchart,ttft\n")
 	writeFile(t, "out/s/mine.png", "")
 	if out, _ := step("[0.1, 0.2, 0.3]", exitOK, "out/s", 3); !strings.Contains(out,
 		"2 of 3 runs finished before") {

@@ -14,7 +14,6 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/papers"
 	"github.com/sparseserve/sparseserve/experiments/patterns"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/answers"
@@ -77,7 +76,7 @@ func (p *paperFigures) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
-	drawn, err := figures.Draw(ctx, p.Out, pictures, p.Format)
+	drawn, err := drawIn(ctx, p.Out, pictures, p.Format)
 	printPaths(app, drawn)
 	return err
 }

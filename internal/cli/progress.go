@@ -13,7 +13,6 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/traces"
@@ -170,7 +169,7 @@ func drawEarly(ctx context.Context, bar *progress, dir string, runs *answers.Run
 		return err
 	}
 	all[0].Caption += fmt.Sprintf(" %d of %d runs.", len(runs.Sums), of)
-	paths, err := figures.Draw(ctx, dir, all)
+	paths, err := drawIn(ctx, dir, all)
 	if err == nil {
 		bar.say(fmt.Sprintf("%d runs are in %s", len(runs.Sums), filepath.Base(paths[0])))
 	}

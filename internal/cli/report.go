@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/files"
@@ -103,7 +102,7 @@ func (r *reportCmd) draw(ctx context.Context, app *App) error {
 	if len(d.Figures) == 0 {
 		return fmt.Errorf("%s: there is nothing to draw", r.Folder)
 	}
-	drawn, err := figures.Draw(ctx, cmp.Or(r.Out, r.Folder), d.Figures, r.Format)
+	drawn, err := drawIn(ctx, cmp.Or(r.Out, r.Folder), d.Figures, r.Format)
 	printPaths(app, drawn)
 	return err
 }

@@ -2,13 +2,11 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
-	"github.com/sparseserve/sparseserve/figures"
+	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/doc"
@@ -104,22 +102,19 @@ func (d *describeCmd) Run(ctx context.Context, app *App) error {
 // write writes the description and draws it.
 func (d *describeCmd) write(ctx context.Context, desc *traces.Description, answer *doc.Doc) (
 	[]string, error) {
-	text, err := json.MarshalIndent(desc, "", "  ")
+	text, err := run.Marshal(desc)
 	if err != nil {
 		return nil, err
 	}
 	if err := files.CheckFolder(d.Out, append(d.inputs, d.File)...); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(d.Out, 0o755); err != nil {
+	paths, err := run.WriteFiles(d.Out, run.File{Name: answers.DescriptionFile, Text: text})
+	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(d.Out, answers.DescriptionFile)
-	if err := files.Write(path, append(text, '\n')); err != nil {
-		return nil, err
-	}
-	drawn, err := figures.Draw(ctx, d.Out, answer.Figures)
-	return append([]string{path}, drawn...), err
+	drawn, err := drawIn(ctx, d.Out, answer.Figures)
+	return append(paths, drawn...), err
 }
 
 type convertCmd struct {

@@ -16,8 +16,6 @@ type Figure struct {
 	Title   string   `json:"title,omitempty"`
 	Caption string   `json:"caption,omitempty"` // what was run, and what intervals are
 	Charts  []*Chart `json:"charts"`
-	// Numbers is set if a CSV with the numbers belongs beside the picture.
-	Numbers bool `json:"numbers,omitempty"`
 	// Minor marks one of many similar figures. A page shows only the first few.
 	Minor bool `json:"minor,omitempty"`
 }

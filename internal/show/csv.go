@@ -10,16 +10,24 @@ import (
 	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
-// csvHeader lists the columns of a document as CSV. There is one line per cell, because tables and
-// charts of one document have different columns.
-var csvHeader = []string{"part", "title", "row", "column", "unit", "value", "low", "high"}
+// csvColumns are the columns of a document as CSV. There is one line per cell, because tables and
+// charts of one document have different columns. The last three are of points.
+var csvColumns = []string{"part", "title", "row", "column", "unit", "value", "low", "high", "runs",
+	"doubts", "picture"}
+
+// CSVHeader is the first line of a document as CSV.
+var CSVHeader = strings.Join(csvColumns, ",") + "\n"
 
 // CSV writes a document. Values have full precision.
 func CSV(w io.Writer, d *doc.Doc) error {
 	out := files.NewCSVWriter(w)
-	write := func(cells ...string) { out.Write(append(cells, make([]string, 8-len(cells))...)) }
-	write(csvHeader...)
-	write("title", d.Title)
+	write := func(cells ...string) {
+		out.Write(append(cells, make([]string, len(csvColumns)-len(cells))...))
+	}
+	write(csvColumns...)
+	if d.Title != "" {
+		write("title", d.Title)
+	}
 	for _, text := range d.Lead {
 		write("lead", "", "", "", "", text)
 	}
@@ -37,7 +45,7 @@ func CSV(w io.Writer, d *doc.Doc) error {
 			title := strings.TrimSuffix(f.Title+": "+c.Title, ": ")
 			c.Values(func(series, x string, value float64, s *doc.Sample) {
 				write("chart", title, series, strings.TrimSpace(c.X+" "+x), c.Y, stats.Exact(value),
-					known(s.Low), known(s.High))
+					known(s.Low), known(s.High), strconv.Itoa(max(1, s.N)), s.Doubts(), f.Name)
 			})
 		}
 	}
