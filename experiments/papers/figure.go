@@ -125,8 +125,10 @@ func (l *Studies) draw(b *book, f *paperFigure, ran func(...*config.Config) stri
 		}
 		if d.From == "" {
 			d.rows, err = parseRecords("tableA1.csv", accuracyCSV)
-		} else if d.rows, err = readRecords(filepath.Join(l.Dir, d.From)); errors.Is(err, fs.ErrNotExist) {
-			err = nil
+		} else {
+			d.rows, err = readRecords(filepath.Join(l.Dir, d.From))
+		}
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {

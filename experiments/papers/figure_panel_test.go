@@ -212,7 +212,8 @@ func TestEachExperimentDraws(t *testing.T) {
 			os.DirFS(filepath.Join("testdata", "paper", name))); err != nil {
 			t.Fatal(err)
 		}
-		if all, err := (&Studies{Dir: results}).Figures([]string{name}, unnamed); err != nil || len(all) == 0 {
+		all, err := (&Studies{Dir: results}).Figures([]string{name}, unnamed)
+		if err != nil || len(all) == 0 {
 			t.Errorf("%s: %d figures, %v", name, len(all), err)
 		}
 	}

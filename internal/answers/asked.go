@@ -194,7 +194,9 @@ func listSeeds(seeds []uint64) string {
 }
 
 // Ran describes the runs of configurations for the captions of their pictures.
-func Ran(configs ...*config.Config) string { return Asked(configs...) + "; " + Seeds(configs...) + "." }
+func Ran(configs ...*config.Config) string {
+	return Asked(configs...) + "; " + Seeds(configs...) + "."
+}
 
 // configsOf loads the configuration of the first folder or, if it has none, of all others. It omits
 // configurations that cannot be read, for example because the trace is on another machine.

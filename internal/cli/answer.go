@@ -75,7 +75,8 @@ func (a *App) show(ctx context.Context, out string, d *doc.Doc, asJSON bool, dat
 }
 
 // drawIn draws figures into a folder, with their numbers in one CSV.
-func drawIn(ctx context.Context, dir string, all []doc.Figure, formats ...string) ([]string, error) {
+func drawIn(ctx context.Context, dir string, all []doc.Figure, formats ...string) ([]string,
+	error) {
 	path := filepath.Join(dir, run.PicturesCSV)
 	text, err := files.ReadResult(path)
 	switch {
@@ -90,7 +91,8 @@ func drawIn(ctx context.Context, dir string, all []doc.Figure, formats ...string
 	if err := show.CSV(&numbers, &doc.Doc{Figures: all}); err != nil || len(all) == 0 {
 		return nil, err
 	}
-	if _, err := run.WriteFiles(dir, run.File{Name: run.PicturesCSV, Text: numbers.Bytes()}); err != nil {
+	file := run.File{Name: run.PicturesCSV, Text: numbers.Bytes()}
+	if _, err := run.WriteFiles(dir, file); err != nil {
 		return nil, err
 	}
 	return figures.Draw(ctx, dir, all, formats...)
