@@ -2,6 +2,7 @@ package papers
 
 import (
 	"cmp"
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -82,8 +83,8 @@ func FigureExperiments(name string) (experiments []string, ok bool) {
 // Figures returns the paper figures whose results are in l.Dir. only selects figures by their own
 // names or names of experiments; empty selects all. A figure over several experiments shows the
 // experiments whose results exist. ran describes the runs of configurations for captions.
-func (l *Studies) Figures(only []string, ran func(...*config.Config) string) (all []doc.Figure,
-	err error) {
+func (l *Studies) Figures(ctx context.Context, only []string,
+	ran func(...*config.Config) string) (all []doc.Figure, err error) {
 	b := figuresBook()
 	for i := range b.Figure {
 		f := &b.Figure[i]
@@ -94,7 +95,7 @@ func (l *Studies) Figures(only []string, ran func(...*config.Config) string) (al
 			!slices.ContainsFunc(f.results(), func(r string) bool { return slices.Contains(only, r) }) {
 			continue
 		}
-		drawn, err := l.draw(b, f, ran)
+		drawn, err := l.draw(ctx, b, f, ran)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
@@ -113,8 +114,8 @@ func (l *Studies) Figures(only []string, ran func(...*config.Config) string) (al
 }
 
 // draw makes charts of the panels of a figure that have results.
-func (l *Studies) draw(b *book, f *paperFigure, ran func(...*config.Config) string) (
-	drawn doc.Figure, err error) {
+func (l *Studies) draw(ctx context.Context, b *book, f *paperFigure,
+	ran func(...*config.Config) string) (drawn doc.Figure, err error) {
 	drawn = doc.Figure{Name: f.Name, Caption: f.Caption}
 	var configs []*config.Config
 	var read []string // experiments
@@ -139,7 +140,7 @@ func (l *Studies) draw(b *book, f *paperFigure, ran func(...*config.Config) stri
 			return drawn, err
 		}
 		if f.Caption == "" && !slices.Contains(read, d.From) {
-			s, err := config.LoadSweep(d.From, l.Sets, nil)
+			s, err := config.LoadSweep(ctx, d.From, l.Sets)
 			if err != nil {
 				return drawn, err
 			}

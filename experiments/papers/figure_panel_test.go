@@ -29,7 +29,7 @@ func drawPanel(t *testing.T, p panel, table string) (*doc.Chart, error) {
 		"b":     {Of: "b", Label: "B"},
 		"ends":  {Of: "a", Low: "low", High: "high", Scale: 2, Label: "A", Most: 11},
 	}}
-	f, err := (&Studies{Dir: results}).draw(b, &paperFigure{Caption: "Of x.",
+	f, err := (&Studies{Dir: results}).draw(t.Context(), b, &paperFigure{Caption: "Of x.",
 		Names: map[string]string{"r": "Red"}, Panel: []panel{p}}, unnamed)
 	if err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func TestFiguresHaveNothingUnused(t *testing.T) {
 	b := figuresBook()
 	for i := range b.Figure {
 		f := &b.Figure[i]
-		drawn, err := kept.draw(b, f, unnamed)
+		drawn, err := kept.draw(t.Context(), b, f, unnamed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func TestEachExperimentDraws(t *testing.T) {
 			os.DirFS(filepath.Join("testdata", "paper", name))); err != nil {
 			t.Fatal(err)
 		}
-		all, err := (&Studies{Dir: results}).Figures([]string{name}, unnamed)
+		all, err := (&Studies{Dir: results}).Figures(t.Context(), []string{name}, unnamed)
 		if err != nil || len(all) == 0 {
 			t.Errorf("%s: %d figures, %v", name, len(all), err)
 		}
@@ -231,7 +231,7 @@ func TestOnlyDrawsWhatIsNamed(t *testing.T) {
 		{[]string{"tableA1"}, []string{"tableA1"}},
 		{[]string{"psa-goodput", "fig08"}, []string{"fig08", "psa-inside"}},
 	} {
-		all, err := kept.Figures(c.only, unnamed)
+		all, err := kept.Figures(t.Context(), c.only, unnamed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -277,7 +277,7 @@ func TestFigureErrors(t *testing.T) {
 				0o644); err != nil {
 				t.Fatal(err)
 			}
-			_, err := (&Studies{Dir: results}).Figures(nil, unnamed)
+			_, err := (&Studies{Dir: results}).Figures(t.Context(), nil, unnamed)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error is %v, want one with %q", err, c.want)
 			}

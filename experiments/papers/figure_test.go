@@ -20,7 +20,7 @@ var kept = &Studies{Dir: filepath.Join("testdata", "paper")}
 
 // TestFiguresGolden holds the numbers of each figure, drawn from small fixed results.
 func TestFiguresGolden(t *testing.T) {
-	all, err := kept.Figures(nil, unnamed)
+	all, err := kept.Figures(t.Context(), nil, unnamed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func (p *paperFigures) Run(ctx context.Context, app *App) error {
 	if err := p.make(ctx, app, studies); err != nil {
 		return err
 	}
-	pictures, err := studies.Figures(p.Names, answers.Ran)
+	pictures, err := studies.Figures(ctx, p.Names, answers.Ran)
 	if err != nil {
 		return err
 	}
