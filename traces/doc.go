@@ -21,11 +21,10 @@
 //	open.go      file or folder
 //	rows         package: bytes, decompressed, to records of CSV or JSON with their lines
 //	formats.go   the formats: where a record has the fields of a request, and how it is detected
-//	lines.go     records to rows; content.go, hashes.go, texts.go and longbench.go read what only
-//	             one format has
+//	lines.go     records to rows; content.go, hashes.go, texts.go, sharegpt.go and longbench.go
+//	             read what only one format has
 //	reader.go    rows to requests
 //	grouped.go   rows to sessions
-//	sharegpt.go  conversations, whose texts texts.go counts
 //	folder.go    the files of a LongBench folder mixed into one trace
 //
 // describe.go with reuse.go (prefix cache reuse), convert.go and count.go serve the command line.

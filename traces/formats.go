@@ -34,8 +34,9 @@ type Format struct {
 
 	needs string // fields of every record, separated by commas, which tell the format
 	json  bool   // JSON only
-	talks bool   // conversations, read by sharegpt.go
 	only  string // field=value of requests; other records are none
+	// an example of a record without a request
+	without string
 
 	time           string   // of arrival; a file may be without
 	unit           des.Time // of numbers of it; times may be calendar times, too
@@ -128,8 +129,9 @@ func Formats() []Format {
 		mooncake,
 		{Name: FormatDynamo, About: "Dynamo request traces, JSONL of schema dynamo.request.trace.v1",
 			json: true, needs: "event|schema", only: "event.event_type|event_type=request_end",
-			time: "event.request.request_received_ms|request.request_received_ms",
-			unit: des.Millisecond, took: "event.request.total_time_ms|request.total_time_ms",
+			without: "a call of a tool",
+			time:    "event.request.request_received_ms|request.request_received_ms",
+			unit:    des.Millisecond, took: "event.request.total_time_ms|request.total_time_ms",
 			prompt: "event.request.input_tokens|request.input_tokens|" +
 				"event.request.replay.input_length|request.replay.input_length",
 			output:  "event.request.output_tokens|request.output_tokens",
@@ -157,7 +159,9 @@ func Formats() []Format {
 			needs: "num_prefill_tokens,num_decode_tokens", time: "arrived_at", unit: des.Second,
 			prompt: "num_prefill_tokens", output: "num_decode_tokens", idle: "num_total_tokens,pd_ratio"},
 		{Name: FormatShareGPT, About: "ShareGPT JSON: conversations of from and value, or messages of " +
-			"role and content", json: true, needs: "conversations|messages", talks: true},
+			"role and content", json: true, needs: "conversations|messages", grouped: "*",
+			list: "conversations|messages", without: "a question without an answer", images: "images",
+			texts: true, idle: "id", more: readMessages},
 		{Name: FormatServeGen, About: "ServeGen CSV: timestamp, input_tokens, output_tokens",
 			needs: "timestamp,input_tokens,output_tokens", time: "timestamp", unit: des.Second,
 			prompt: "input_tokens", output: "output_tokens", idle: "request_id"},

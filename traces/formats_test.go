@@ -63,7 +63,7 @@ func TestFormatsOfOthers(t *testing.T) {
 		{"dynamo.jsonl", FormatDynamo, []sim.Arrival{{Prompt: 128, Output: 30, Session: "a"},
 			{At: 1500 * ms, Prompt: 200, Output: 12, Session: "a"},
 			{At: 1500 * ms, Prompt: 100, Output: 9, Session: "b"}},
-			"1 row left out that no service answered; 1 value of others than requests"},
+			"1 row left out that no service answered; 1 value left out without a request"},
 		{"mooncake_sessions.jsonl", FormatMooncake, []sim.Arrival{
 			{Prompt: 64, Output: 11, Session: "s2"}, {At: 100 * ms, Prompt: 100, Output: 10, Session: "s1"},
 			{At: 400 * ms, Prompt: 130, Output: 12, Session: "s1"},
@@ -154,7 +154,7 @@ func TestBadFormatsOfOthers(t *testing.T) {
 		{text("mooncake_sessions.jsonl"), `"delay": 250`, `"delay": -1`, "f:3: delay"},
 		{text("servesim.jsonl"), `"arrival_time_ns": 1500000000`, `"sub_requests": [{"input_toks": 1, "output_toks": 1}]`,
 			"f:2: sub_requests"},
-		{text("aiperf.jsonl"), `, "output_length": 8`, "", "f:2: output_length"},
+		{text("aiperf.jsonl"), `, "output_length": 8`, "", "f:2: turns[0].output_length"},
 		{text("vllm_custom.jsonl"), "Spell lake.", " ", "f:3: prompt"},
 		{text("servegen.csv"), "2411", "many", "f:3: input_tokens"},
 	} {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/traces/rows"
@@ -13,7 +14,7 @@ import (
 // grouped are the sessions of a file whose rows name them, in order of their first rows' times. A
 // row follows the row of its session before after its pause, or else after the time between that
 // row's end and its own recorded time. A row without a session is one of its own. The whole file is
-// kept.
+// kept, unless each record is a session without a time.
 type grouped struct {
 	*lines
 	seed   uint64
@@ -25,7 +26,22 @@ type grouped struct {
 func (g *grouped) timed() bool { return g.hasTime }
 func (g *grouped) texts() bool { return g.Format.texts }
 
+// streams reports whether each record is a session without a time.
+func (g *grouped) streams() bool { return g.session == "" && !g.hasTime }
+
 func (g *grouped) talk() (*talk, error) {
+	if g.streams() {
+		r, err := g.lines.next()
+		if err == io.EOF && g.n == 0 {
+			err = g.none()
+		}
+		if err != nil {
+			return nil, err
+		}
+		all := append([]row{r}, g.ready...)
+		g.ready = nil
+		return given(r.session, turnsOf(all), thinkRand(g.seed, g.records)), nil
+	}
 	if !g.read {
 		g.read = true
 		if err := g.load(); err != nil {
@@ -72,7 +88,7 @@ func (g *grouped) load() error {
 		sessions[r.session] = append(before, r)
 	}
 	if len(order) == 0 {
-		return &rows.Error{File: g.Source().Name, Problem: "no requests in it"}
+		return g.none()
 	}
 	for n, name := range order {
 		t := given(name, turnsOf(sessions[name]), thinkRand(g.seed, n))
@@ -86,14 +102,27 @@ func (g *grouped) load() error {
 	return nil
 }
 
+// none is the error of a file without requests.
+func (g *grouped) none() error {
+	e := &rows.Error{File: g.Source().Name, Problem: "no requests in it"}
+	if g.others > 0 {
+		e.Key, _, _ = strings.Cut(g.list, "|")
+		e.Line, e.Problem = g.firstOther, "no request in it, nor in any other, but "+g.without
+	}
+	return e
+}
+
 // turnsOf makes turns of the rows of a session.
 func turnsOf(all []row) (turns []turn) {
 	for i := range all {
 		r := &all[i]
 		t := turn{asked: r.asked, output: r.output, whole: r, pause: r.pause,
-			answer: textID(model, fmt.Sprint(r.session, " ", i))}
+			answer: r.answer}
 		if r.asked != nil {
 			t.whole = nil
+		}
+		if t.answer == 0 {
+			t.answer = textID(model, fmt.Sprint(r.session, " ", i))
 		}
 		turns = append(turns, t)
 	}
@@ -110,6 +139,9 @@ func (g *grouped) warnings() []warn.Warning {
 
 // rest returns the turns that have not begun.
 func (g *grouped) rest() (n int, err error) {
+	if g.streams() {
+		return g.lines.rest()
+	}
 	for _, t := range g.talks {
 		for t.next, t.more = t.turns(); t.more; t.next, t.more = t.turns() {
 			n++

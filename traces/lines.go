@@ -1,12 +1,13 @@
 package traces
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 	"unique"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/internal/warn"
@@ -27,6 +28,7 @@ type lines struct {
 	n, bare, firstBare int // rows; rows without content; the first such line
 	pictured           int // rows with an image
 	records, others    int // all; without a request
+	firstOther         int // line
 }
 
 func newLines(f Format, from rows.Reader, o *options) *lines {
@@ -64,7 +66,9 @@ func (d *lines) next() (row, error) {
 			return row{}, d.Fault(err)
 		}
 		if len(d.ready) == 0 {
-			d.others++
+			if d.others++; d.others == 1 {
+				d.firstOther = d.Line()
+			}
 		}
 	}
 	r := d.ready[0]
@@ -89,27 +93,32 @@ func (d *lines) decode(rec rows.Record) (all []row, err error) {
 			return nil, nil
 		}
 	}
-	var parts []json.RawMessage
+	list, parts, whole := "", []jsontext.Value(nil), d.needs == d.list // a record is a list
 	if d.list != "" {
-		parts = rec.List(d.list)
+		list, _ = rows.Find(rec, d.list)
+		parts = rec.List(list)
 	}
-	if len(parts) == 0 {
+	switch {
+	case whole && parts != nil && d.without != "":
+	case whole && len(parts) == 0:
+		return nil, rows.Wrong(list, rec.Text(list), "missing or empty; want a list, "+
+			strings.ReplaceAll(d.list, "|", " or "))
+	case len(parts) == 0:
 		d.one[0], err = d.request(rec, rec, false)
 		return d.one[:], err
-	}
-	if !d.Has(d.list) {
-		return nil, rows.Wrong(d.list, "", "a session in a file that begins with a single request: put "+
+	case !whole && !d.Has(list):
+		return nil, rows.Wrong(list, "", "a session in a file that begins with a single request: put "+
 			"sessions first")
 	}
 	after := des.Time(0)
-	for _, raw := range parts {
+	for i, raw := range parts {
 		each, err := rows.NewObject(raw)
-		if err != nil {
-			return nil, rows.Under(d.list, err)
+		var r row
+		if err == nil {
+			r, err = d.request(each, rec, len(all) > 0)
 		}
-		r, err := d.request(each, rec, len(all) > 0)
 		if err != nil {
-			return nil, err
+			return nil, rows.Under(fmt.Sprintf("%s[%d]", list, i), err)
 		}
 		if r.skip == part {
 			continue
@@ -239,8 +248,8 @@ func (d *lines) warnings(kept int) (w []warn.Warning) {
 		w = append(w, estimated(file, d.tokenizer))
 	}
 	if d.others > 0 {
-		w = append(w, warn.New(warn.RowsLeft, "%s of others than requests, such as calls of tools, left "+
-			"out: %s", rows.Plural(d.others, "value"), file).About("others"))
+		w = append(w, warn.New(warn.RowsLeft, "%s left out without a request, such as %s: %s, the first "+
+			"at line %d", rows.Plural(d.others, "value"), d.without, file, d.firstOther).About("others"))
 	}
 	if d.bare > 0 && d.bare < d.n && d.Name != FormatCSV {
 		w = append(w, warn.New(warn.TraceContent,

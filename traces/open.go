@@ -101,9 +101,6 @@ func newSource(f *rows.File, o options) (source, string, error) {
 		}
 		return nil, "", from.Fault(rows.Wrong(key, strings.Join(from.Names(), ","), err.Error()))
 	}
-	if format.talks {
-		return newSessions(newShareGPT(from.(*rows.Values), &o), o.scale, o.think), format.Name, nil
-	}
 	d := newLines(format, from, &o)
 	if format.grouped == "*" || format.grouped != "" && has(from, format.grouped) {
 		return newSessions(&grouped{lines: d, seed: o.seed}, o.scale, o.think), format.Name, nil

@@ -18,7 +18,7 @@ func TestShareGPT(t *testing.T) {
 		w := warn.Texts(s.Warnings())
 		line := map[int]string{0: "line 31", 1: "line 2"}[i]
 		if len(w) != 2 || !strings.Contains(w[0], "llama2 prompt tokens are estimated") ||
-			!strings.Contains(w[1], "1 conversation left out without a question and its answer") ||
+			!strings.Contains(w[1], "1 value left out without a request, such as a question without an answer") ||
 			!strings.HasSuffix(w[1], line) {
 			t.Errorf("%s: %q", file, w)
 		}
@@ -101,13 +101,13 @@ func TestBadShareGPT(t *testing.T) {
 		"no conversation": {"[" + good + ",\n7]", 2, "[1]", "7"},
 		"another key":     {"[" + good + ",\n{\"turns\": []}]", 2, "[1].conversations", ""},
 		"no list": {
-			"[" + good + ",\n{\"conversations\": 7}]", 2, "[1].conversations", "number"},
+			"[" + good + ",\n{\"conversations\": 7}]", 2, "[1].conversations", "7"},
 		"no text": {
 			good + "\n{\"conversations\": [{\"from\": \"human\",\n\"value\": 7}]}", 2,
-			"messages[0].value", "7"},
+			"conversations[0].value", "7"},
 		"nobody": {
 			good + "\n{\"conversations\": [{\"from\": \"cat\", \"value\": \"miaow\"}]}", 2,
-			"messages[0].from", "cat"},
+			"conversations[0].from", "cat"},
 		"nobody in messages": {
 			good + "\n{\"messages\": [{\"content\": \"miaow\"}]}", 2, "messages[0].from", ""},
 		"after an array":              {"[" + good + "]\n\ngarbage", 3, "", ""},
@@ -174,7 +174,7 @@ func TestShareGPTOfParts(t *testing.T) {
 		t.Fatalf("%+v, %v, want a prompt of three texts", all, err)
 	}
 	w := strings.Join(warn.Texts(src.warnings()), "\n")
-	if !strings.Contains(w, "1 message has images") {
+	if !strings.Contains(w, "1 of 1 request have images") {
 		t.Errorf("%q", w)
 	}
 }

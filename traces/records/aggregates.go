@@ -73,57 +73,43 @@ var layouts = []layout{
 		stats: [4]string{"mean", "quantiles_p50", "quantiles_p90", "quantiles_p99"}, unit: 1},
 }
 
-// aggregates are the numbers of a result.
-type aggregates struct {
-	*layout
-	rows.Record
-	text   []byte
-	sglang bool // SGLang's client, whatever the server
-}
-
-// aggregatesOf returns the aggregates of a result; false if no layout fits it.
-func aggregatesOf(text []byte) (a aggregates, ok bool) {
-	rec, err := rows.NewObject(text)
-	if err != nil {
-		return a, false
-	}
-	a = aggregates{Record: rec, text: text}
-	a.sglang = strings.HasPrefix(a.Text("backend"), formatSGLang)
+// layoutOf returns the layout of a result's aggregates; nil if none fits it.
+func layoutOf(run rows.Record) *layout {
 	for i := range layouts {
-		if _, ok := a.number(layouts[i].is); ok {
-			a.layout = &layouts[i]
-			return a, true
+		if _, ok := number(run, layouts[i].is); ok {
+			return &layouts[i]
 		}
 	}
-	return a, false
+	return nil
 }
 
-// number returns a number of the result; false if it has none of that name.
-func (a aggregates) number(name string) (v float64, ok bool) {
-	v, err := strconv.ParseFloat(a.Text(name), 64)
-	return v, err == nil && name != "" && !math.IsInf(v, 0) && !math.IsNaN(v)
+// number returns a number of a record; false if it has none of that name.
+func number(rec rows.Record, name string) (v float64, ok bool) {
+	v, err := strconv.ParseFloat(rec.Text(name), 64)
+	if name == "" || err != nil || math.IsInf(v, 0) || math.IsNaN(v) {
+		return 0, false
+	}
+	return v, true
 }
 
-// of is number without the second value.
-func (a aggregates) of(name string) float64 {
-	v, _ := a.number(name)
-	return v
-}
-
-// record makes requests with the lengths and times of the result's load, and its figures.
-func (a aggregates) record(m *Record) error {
+// readAggregates makes requests with the lengths and times of a result's load, and its figures.
+func (m *Record) readAggregates(run rows.Record, a *layout) error {
+	of := func(name string) float64 {
+		v, _ := number(run, name)
+		return v
+	}
 	m.Figures = map[string]float64{}
 	for i, name := range a.names {
 		for j, stat := range a.stats {
-			if v, ok := a.number(fmt.Sprintf(a.latency, name, stat)); ok && name != "" && v > 0 {
+			if v, ok := number(run, fmt.Sprintf(a.latency, name, stat)); ok && name != "" && v > 0 {
 				m.Figures[latencies[i]+"_"+statistics[j]+"_s"] = v * a.unit
 			}
 		}
 	}
-	if v, ok := a.number(a.throughput); ok {
+	if v, ok := number(run, a.throughput); ok {
 		m.Figures["throughput_tok_s"] = v
 	}
-	n, prompts, outputs := a.of(a.requests), a.of(a.prompts), a.of(a.outputs)
+	n, prompts, outputs := of(a.requests), of(a.prompts), of(a.outputs)
 	if a.sums {
 		prompts, outputs = prompts/n, outputs/n
 	}
@@ -148,32 +134,24 @@ func (a aggregates) record(m *Record) error {
 		return rows.Wrong(a.requests, rows.Decimals(n), fmt.Sprintf("with %g and %g tokens and %g s "+
 			"each: beyond what a benchmark measures", prompts, outputs, e2e))
 	}
-	m.Failed = int(max(a.of(a.failed), a.of(a.sent)-n, 0))
-	var v struct {
-		load
-		Dataset string  `json:"dataset_name"`
-		Prompt  float64 `json:"random_input_len"`
-		Output  float64 `json:"random_output_len"`
+	m.Failed = int(max(of(a.failed), of(a.sent)-n, 0))
+	mostPrompt, mostOutput := of("random_input_len"), of("random_output_len")
+	if !strings.HasPrefix(run.Text("dataset_name"), "random") || mostPrompt > rows.MaxTokens ||
+		mostOutput > rows.MaxTokens {
+		mostPrompt, mostOutput = 0, 0
 	}
-	if err := rows.Decode(a.text, &v); err != nil {
-		return err
-	}
-	if !strings.HasPrefix(v.Dataset, "random") || v.Prompt > rows.MaxTokens ||
-		v.Output > rows.MaxTokens {
-		v.Prompt, v.Output = 0, 0
-	}
-	l := v.load
+	l := loadOf(run)
 	if !a.sums {
-		l = load{Rate: limit(max(0, a.of(a.rate))), Clients: limit(max(0, math.Round(a.of(a.clients))))}
-		if l.Rate == 0 && l.Clients == 0 { // by Little's law
-			l.Clients = limit(max(1, math.Round(e2e*m.Figures["throughput_tok_s"]/outputs)))
+		l = load{rate: limit(run, a.rate), clients: math.Round(limit(run, a.clients))}
+		if l.rate == 0 && l.clients == 0 { // by Little's law
+			l.clients = max(1, math.Round(e2e*m.Figures["throughput_tok_s"]/outputs))
 		}
 	}
 	random := des.Rand(1, "record.lengths")
 	took := make([]float64, int(n))
 	for range took {
-		m.Requests = append(m.Requests, Request{Prompt: around(random, prompts, v.Prompt),
-			Output: around(random, outputs, v.Output), TTFT: math.NaN(), E2E: math.NaN()})
+		m.Requests = append(m.Requests, Request{Prompt: around(random, prompts, mostPrompt),
+			Output: around(random, outputs, mostOutput), TTFT: math.NaN(), E2E: math.NaN()})
 	}
 	for i := range took {
 		took[i] = e2e * float64(m.Requests[i].Output) / outputs
@@ -182,8 +160,8 @@ func (a aggregates) record(m *Record) error {
 		m.Requests[i].At = des.FromSeconds(at)
 	}
 	m.note("The record has aggregates alone. Its %d requests are made of the load that it names: %s, "+
-		"%s prompt and %s output tokens.", len(took), l, spread(prompts, v.Prompt),
-		spread(outputs, v.Output))
+		"%s prompt and %s output tokens.", len(took), l, spread(prompts, mostPrompt),
+		spread(outputs, mostOutput))
 	return nil
 }
 

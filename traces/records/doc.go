@@ -1,6 +1,6 @@
 // Package records reads recordings by clients of real servers: requests with their latencies.
 //
-// read.go opens a file and detects its format. csv.go and a file for each tool read one format;
-// aggregates.go reads results without requests, and untimed.go makes times that a record lacks.
-// sent.go checks and sorts the requests. identity.go finds shared prompts.
+// read.go opens a file and detects its format. tools.go reads the tools whose records are requests,
+// a file each the others; aggregates.go reads results without requests, and untimed.go makes times
+// that a record lacks. identity.go finds shared prompts.
 package records

@@ -2,7 +2,6 @@ package records
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -125,7 +124,7 @@ func (m *Record) decode(f *rows.File) ([]sent, error) {
 
 // readRequests reads a record of requests of one tool.
 func (m *Record) readRequests(file string, values *rows.Values, t *tool) (all []sent, err error) {
-	var clients limit
+	var clients float64
 	if t.start == "" {
 		if clients, err = llmPerfClients(file); err != nil {
 			return nil, values.Fault(err)
@@ -135,7 +134,7 @@ func (m *Record) readRequests(file string, values *rows.Values, t *tool) (all []
 		rec, err := values.Record()
 		if err == io.EOF {
 			if t.start == "" {
-				m.made(load{Clients: clients}, all)
+				m.made(load{clients: clients}, all)
 			}
 			return all, nil
 		} else if err != nil {
@@ -153,65 +152,64 @@ func (m *Record) readRequests(file string, values *rows.Values, t *tool) (all []
 }
 
 // llmPerfClients returns the clients of an llmperf record, which the file beside it has.
-func llmPerfClients(file string) (limit, error) {
-	const requests, summary = "_individual_responses.json", "_summary.json"
-	var l struct {
-		Clients limit `json:"num_concurrent_requests"`
-	}
+func llmPerfClients(file string) (clients float64, err error) {
+	const requests, summary, key = "_individual_responses.json", "_summary.json",
+		"num_concurrent_requests"
 	name, named := strings.CutSuffix(file, requests)
 	beside := name + summary
 	if text, err := files.ReadText(beside); named && err == nil {
-		if err := json.Unmarshal(text, &l); err != nil {
-			return 0, fmt.Errorf("%s: %s", beside, files.JSONWords(err))
+		rec, err := rows.NewObject(text)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", beside, err)
 		}
+		clients = limit(rec, key)
 	}
-	if l.Clients == 0 {
-		return 0, lacking("llmperf writes it into "+filepath.Base(beside)+": put that file beside this "+
-			"one, which ends in "+requests, "num_concurrent_requests")
+	if clients == 0 {
+		err = lacking("llmperf writes it into "+filepath.Base(beside)+": put that file beside this one, "+
+			"which ends in "+requests, key)
 	}
-	return l.Clients, nil
+	return clients, err
 }
 
 // readRun reads the last of the runs of a file, each a JSON object.
 func (m *Record) readRun(values *rows.Values) (all []sent, err error) {
-	var last json.RawMessage
+	var last *rows.Object
 	n := 0
 	for ; ; n++ {
-		raw, err := values.Next()
+		rec, err := values.Record()
 		if err == io.EOF {
 			break
 		} else if err != nil {
 			return nil, err
 		}
-		last = raw
+		last = rec.(*rows.Object)
 	}
 	if n > 1 {
 		m.note("The file has %d runs. The last, of line %d, is compared. To choose another, give its "+
 			"line: sed -n 1p FILE | sparseserve compare -", n, values.Line())
 	}
-	keys := rows.Keys(last)
-	a, aggregated := aggregatesOf(last)
-	switch {
+	keys, a := last.Names(), layoutOf(last)
+	switch detailed := rows.Has(keys, "ttfts|itls"); {
 	case rows.Has(keys, "benchmarks"):
 		m.Format = formatGuideLLM
 		all, err = readGuideLLM(last)
 	case rows.Has(keys, "experiments"):
 		m.Format = formatGenAIPerf
 		all, err = m.readGenAIPerf(last)
-	case !aggregated && !rows.Has(keys, "ttfts|itls"):
-		err = rows.Wrong("", string(last[:min(len(last), 60)]), known)
+	case a == nil && !detailed:
+		err = rows.Wrong("keys", strings.Join(keys, ","), known)
 	default:
 		m.Format = formatVLLM
-		if aggregated {
+		if a != nil {
 			m.Format = a.format
 		}
-		if a.sglang {
+		if strings.HasPrefix(last.Text("backend"), formatSGLang) { // its client, whatever the server
 			m.Format = formatSGLang
 		}
-		if rows.Has(keys, "ttfts|itls") {
+		if detailed {
 			all, err = m.readVLLM(last)
 		} else {
-			err = a.record(m)
+			err = m.readAggregates(last, a)
 		}
 	}
 	if err != nil {

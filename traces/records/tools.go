@@ -198,12 +198,17 @@ func (t *tool) since(rec rows.Record, at des.Time, clock, durations string) (d d
 	} else if strings.HasSuffix(d.key, "_ms") {
 		unit = units["ms"]
 	}
+	return d, d.parse(unit)
+}
+
+// parse sets the seconds from a number in a unit, which is in seconds; a missing one is 0.
+func (d *duration) parse(unit float64) error {
 	v, err := strconv.ParseFloat(d.text, 64)
-	if err != nil && !math.IsInf(v, 0) {
-		return d, rows.Wrong(d.key, d.text, "not a time in numbers")
+	if err != nil && !math.IsInf(v, 0) && d.text != "" {
+		return rows.Wrong(d.key, d.text, "not a time in numbers")
 	}
 	d.seconds = v * unit
-	return d, nil
+	return nil
 }
 
 // units are the units of durations, in seconds.

@@ -3,7 +3,6 @@ package records
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -12,21 +11,24 @@ import (
 
 // load is the arrival process of a benchmark's client, for results without times.
 type load struct {
-	Rate     limit   `json:"request_rate"`    // requests/s of Poisson arrivals
-	Clients  limit   `json:"max_concurrency"` // requests at a time
-	Duration float64 `json:"duration"`        // seconds from the first request to the last token
+	rate     float64 // requests/s of Poisson arrivals; 0: no limit
+	clients  float64 // requests at a time; 0: no limit
+	duration float64 // seconds from the first request to the last token
 }
 
-// limit is a number; 0 if it is null, missing or infinite.
-type limit float64
+// loadOf returns the load that a result of vLLM or SGLang names.
+func loadOf(run rows.Record) load {
+	duration, _ := number(run, "duration")
+	return load{limit(run, "request_rate"), limit(run, "max_concurrency"), duration}
+}
 
-func (l *limit) UnmarshalJSON(text []byte) error {
-	v, err := strconv.ParseFloat(strings.Trim(string(text), `"`), 64)
-	if err != nil || v < 0 || v > 1e9 {
-		v = 0
+// limit returns a limit of a load; 0 if it is null, missing or infinite.
+func limit(run rows.Record, name string) float64 {
+	v, _ := number(run, name)
+	if v < 0 || v > 1e9 {
+		return 0
 	}
-	*l = limit(v)
-	return nil
+	return v
 }
 
 // times makes the time of each request in seconds from how long the requests took, in the order in
@@ -37,21 +39,21 @@ func (l load) times(took []float64) []float64 {
 	if len(at) == 0 {
 		return at
 	}
-	if l.Rate > 0 {
+	if l.rate > 0 {
 		random, now := des.Rand(1, "record"), 0.0
 		for i := range at {
 			at[i] = now
-			now += random.ExpFloat64() / float64(l.Rate)
+			now += random.ExpFloat64() / l.rate
 		}
-		if last := len(at) - 1; l.Duration > took[last] && at[last] > 0 {
-			stretch := (l.Duration - took[last]) / at[last]
+		if last := len(at) - 1; l.duration > took[last] && at[last] > 0 {
+			stretch := (l.duration - took[last]) / at[last]
 			for i := range at {
 				at[i] *= stretch
 			}
 		}
 	}
-	if l.Clients > 0 {
-		free := make([]float64, max(1, int(min(l.Clients, limit(len(at)))))) // ends of their requests
+	if l.clients > 0 {
+		free := make([]float64, max(1, int(min(l.clients, float64(len(at)))))) // ends of their requests
 		for i := range at {
 			next := slices.Index(free, slices.Min(free))
 			at[i] = max(at[i], free[next])
@@ -81,11 +83,11 @@ func (m *Record) made(l load, all []sent) {
 // String describes the load.
 func (l load) String() string {
 	var from []string
-	if l.Rate > 0 {
-		from = append(from, fmt.Sprintf("Poisson arrivals at %g requests/s", float64(l.Rate)))
+	if l.rate > 0 {
+		from = append(from, fmt.Sprintf("Poisson arrivals at %g requests/s", l.rate))
 	}
-	if l.Clients > 0 {
-		from = append(from, fmt.Sprintf("%g requests at a time", float64(l.Clients)))
+	if l.clients > 0 {
+		from = append(from, fmt.Sprintf("%g requests at a time", l.clients))
 	}
 	if from == nil {
 		return "all requests sent at once"

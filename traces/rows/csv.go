@@ -86,16 +86,12 @@ func (t *Table) next() ([]string, error) {
 		t.file.lines.drop(t.csv.InputOffset())
 		cells, err := t.csv.Read()
 		var damage *csv.ParseError
-		var known *Error
-		switch {
-		case err == io.EOF, errors.As(err, &known):
-			return nil, err
-		case errors.As(err, &damage):
+		if errors.As(err, &damage) {
 			t.line = damage.StartLine
 			return nil, t.Fault(Wrong("", "", "not valid CSV: a quote is left open or stands inside a "+
 				"field"))
-		case err != nil:
-			return nil, &Error{File: t.file.Name, Line: t.line + 1, Problem: err.Error()}
+		} else if err != nil {
+			return nil, err
 		}
 		t.line, _ = t.csv.FieldPos(0)
 		if len(cells) > 1 || strings.TrimSpace(cells[0]) != "" {

@@ -2,5 +2,5 @@
 // error in a file is an [Error] with its position.
 //
 // file.go opens a file and tracks its lines; csv.go reads the rows below a header, json.go
-// consecutive values; values.go parses tokens and times.
+// consecutive objects; record.go finds values by name, and values.go parses tokens and times.
 package rows

@@ -13,7 +13,6 @@ type Error struct {
 	Key     string // column or JSON key; may be empty
 	Value   string // as written in the file; may be empty
 	Problem string // what is wrong and how to fix it
-	at      int64  // byte of a JSON value, from its begin
 }
 
 // Error returns FILE:LINE: KEY = "VALUE": PROBLEM.

@@ -114,7 +114,14 @@ func (f *File) IsJSON() bool {
 }
 
 // All reads the whole text, up to the size limit of package files.
-func (f *File) All() ([]byte, error) { return files.ReadAll(f.Name, f.text) }
+func (f *File) All() ([]byte, error) {
+	text, err := files.ReadAll(f.Name, f.text)
+	var known *Error
+	if errors.As(err, &known) {
+		return nil, known
+	}
+	return text, err
+}
 
 // lines is text with tracked line ends. Offsets count from after the byte order mark.
 type lines struct {
@@ -137,6 +144,9 @@ func (l *lines) Read(p []byte) (int, error) {
 			l.most)}
 	}
 	n, err := l.from.Read(p)
+	if err != nil && err != io.EOF {
+		err = &Error{File: l.file, Line: l.at(l.read - l.skipped), Problem: err.Error()}
+	}
 	for rest, at := p[:n], l.read; ; {
 		i := bytes.IndexByte(rest, '\n')
 		if i < 0 {

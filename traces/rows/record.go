@@ -1,8 +1,13 @@
 package rows
 
 import (
-	"encoding/json"
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Record is a row of a table or a JSON object: values by name. A name goes on into nested objects
@@ -11,7 +16,7 @@ type Record interface {
 	// Text returns a value as written, a string without its quotes; "" if it is missing or null.
 	Text(name string) string
 	// List returns the elements of a list; nil for any other value.
-	List(name string) []json.RawMessage
+	List(name string) []jsontext.Value
 }
 
 // Find returns the first of alternative names, a|b, that has a value, and the value, but 0 only if
@@ -46,60 +51,136 @@ func Has(names []string, alternatives string) bool {
 
 // Object is a JSON object.
 type Object struct {
-	values map[string]json.RawMessage
-	nested map[string]*Object
+	fields []field
+	text   []byte // of all fields: name and value
+	inner  map[string]*Object
+}
+
+// field has the offsets of a name, its value and their end in an object's text, and of the value in
+// what the object was read from.
+type field struct {
+	name, value, end int
+	at               int64
 }
 
 // NewObject parses an object. The error has no place.
 func NewObject(raw []byte) (*Object, error) {
+	d := decoder(bytes.NewBuffer(raw))
+	if d.PeekKind() != '{' {
+		return nil, noObject(raw)
+	}
 	o := &Object{}
-	return o, Decode(raw, &o.values)
+	_, err := d.ReadToken()
+	return o, cmp.Or(err, o.read(d))
 }
 
-// raw returns the value of a name, and nil for null.
-func (o *Object) raw(name string) json.RawMessage {
-	if raw, ok := o.values[name]; ok {
-		return raw
+// read reads the fields of an object, whose bracket is read.
+func (o *Object) read(d *jsontext.Decoder) error {
+	for d.PeekKind() != '}' {
+		name, err := d.ReadValue()
+		if err != nil {
+			return err
+		}
+		f := field{name: len(o.text)}
+		o.text, _ = jsontext.AppendUnquote(o.text, name)
+		f.value = len(o.text)
+		value, err := d.ReadValue()
+		if err != nil {
+			return err
+		}
+		o.text, f.at = append(o.text, value...), d.InputOffset()-int64(len(value))
+		f.end = len(o.text)
+		o.fields = append(o.fields, f)
+	}
+	_, err := d.ReadToken()
+	return err
+}
+
+// Names returns the sorted names of all fields.
+func (o *Object) Names() (names []string) {
+	for _, f := range o.fields {
+		names = append(names, string(o.text[f.name:f.value]))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Value returns the value of a name; nil if it is missing.
+func (o *Object) Value(name string) jsontext.Value {
+	for _, f := range slices.Backward(o.fields) {
+		if string(o.text[f.name:f.value]) == name {
+			return o.text[f.value:f.end:f.end]
+		}
 	}
 	head, rest, ok := strings.Cut(name, ".")
-	if !ok || o.values[head] == nil {
+	if !ok {
 		return nil
 	}
-	inner := o.nested[head]
+	inner := o.inner[head]
 	if inner == nil {
-		var list []json.RawMessage
-		inner = &Object{}
-		if json.Unmarshal(o.values[head], &inner.values) != nil &&
-			json.Unmarshal(o.values[head], &list) == nil && len(list) > 0 {
-			inner.values = map[string]json.RawMessage{"0": list[0]}
+		raw := o.Value(head)
+		if list := Elements(raw); len(list) > 0 {
+			raw = append(append([]byte(`{"0":`), list[0]...), '}')
 		}
-		if o.nested == nil {
-			o.nested = map[string]*Object{}
+		if inner, _ = NewObject(raw); inner == nil {
+			return nil
 		}
-		o.nested[head] = inner
+		if o.inner == nil {
+			o.inner = map[string]*Object{}
+		}
+		o.inner[head] = inner
 	}
-	return inner.raw(rest)
+	return inner.Value(rest)
 }
 
 // Text implements Record.
-func (o *Object) Text(name string) string { return TextOf(o.raw(name)) }
+func (o *Object) Text(name string) string { return TextOf(o.Value(name)) }
 
 // TextOf returns the text of a JSON value: a string without its quotes, any other value as
 // written, and "" for null.
-func TextOf(raw json.RawMessage) (text string) {
-	switch {
-	case len(raw) == 0 || string(raw) == "null":
+func TextOf(raw jsontext.Value) string {
+	switch raw.Kind() {
+	case 'n':
 		return ""
-	case raw[0] == '"' && json.Unmarshal(raw, &text) == nil:
-		return text
+	case '"':
+		raw, _ = jsontext.AppendUnquote(nil, raw)
 	}
 	return string(raw)
 }
 
 // List implements Record.
-func (o *Object) List(name string) (list []json.RawMessage) {
-	if json.Unmarshal(o.raw(name), &list) != nil {
+func (o *Object) List(name string) []jsontext.Value { return Elements(o.Value(name)) }
+
+// Objects returns the elements of a list of objects; none if it is missing.
+func (o *Object) Objects(name string) (all []*Object, err error) {
+	raw := o.Value(name)
+	list := Elements(raw)
+	if list == nil && TextOf(raw) != "" {
+		return nil, Wrong(name, string(raw), "not a list")
+	}
+	for i, element := range list {
+		each, err := NewObject(element)
+		if err != nil {
+			return nil, Under(fmt.Sprintf("%s[%d]", name, i), err)
+		}
+		all = append(all, each)
+	}
+	return all, nil
+}
+
+// Elements returns the elements of a list; nil for any other text.
+func Elements(raw []byte) []jsontext.Value {
+	d := decoder(bytes.NewBuffer(raw))
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '[' {
 		return nil
+	}
+	list := []jsontext.Value{}
+	for d.PeekKind() != ']' {
+		v, err := d.ReadValue()
+		if err != nil {
+			return nil
+		}
+		list = append(list, v.Clone())
 	}
 	return list
 }
@@ -124,9 +205,6 @@ func (r *tableRow) Text(name string) string {
 }
 
 // List implements Record: a cell may hold a list in JSON.
-func (r *tableRow) List(name string) (list []json.RawMessage) {
-	if json.Unmarshal([]byte(r.Text(name)), &list) != nil {
-		return nil
-	}
-	return list
+func (r *tableRow) List(name string) []jsontext.Value {
+	return Elements([]byte(r.Text(name)))
 }
