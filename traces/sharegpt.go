@@ -68,8 +68,7 @@ func readMessages(o *options) func(rows.Record, *row) error {
 	}
 }
 
-// textOf returns a text, or the texts of a list of parts, and whether one of them has none: it is an
-// image.
+// textOf returns a text, or the texts of a list of parts, and whether a part has none, as an image.
 func textOf(o *rows.Object, key string) (text string, image bool, err error) {
 	raw := o.Value(key)
 	switch raw.Kind() {

@@ -118,7 +118,8 @@ func (v *Values) Fault(err error) *Error {
 	e := faultOf(err, v.file.Name, v.Line())
 	for _, f := range v.last.fields {
 		name := string(v.last.text[f.name:f.value])
-		if rest, ok := strings.CutPrefix(e.Key, name); ok && (rest == "" || strings.ContainsAny(rest[:1], ".[")) {
+		rest, ok := strings.CutPrefix(e.Key, name)
+		if ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
 			e.Line = v.file.lines.at(f.at)
 		}
 	}
