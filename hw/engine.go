@@ -40,6 +40,9 @@ type EngineCosts struct {
 	// scheduling). Host.Step, Request and Token then overlap with the GPU. When a request arrives
 	// during a step, the next one is already planned, so it waits for both.
 	PlanAhead bool `toml:"plan_ahead,omitempty"`
+	// SerialHost is true if the host's time does not overlap with the GPU although steps are planned
+	// ahead, because the threads that plan and launch share one Python interpreter.
+	SerialHost bool `toml:"serial_host,omitempty"`
 	// LoadsInTurn loads the prefix of a prefill chunk as any other blocks of a layer, once its slots
 	// are free. Otherwise its loads overlap the layer before.
 	LoadsInTurn bool `toml:"loads_in_turn,omitempty"`

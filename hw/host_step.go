@@ -10,11 +10,11 @@ import (
 //	host    = step + requests request + prompt tokens token
 //	launch  = sparse layers sparse_layer + layers without a graph eager_layer
 //
-// If the engine plans ahead, its host time overlaps with the GPU, and a step takes the longer of
-// both. The first step after a pause does not overlap, because nothing was planned. Launches always
-// overlap with the GPU and are a lower bound of its time.
+// If the engine plans ahead and has no serial host, its host time overlaps with the GPU, and a step
+// takes the longer of both. The first step after a pause does not overlap, because nothing was
+// planned. Launches always overlap with the GPU and are a lower bound of its time.
 type engineTime struct {
-	planAhead            bool
+	overlaps             bool
 	step, request, token des.Time
 	sparse, eager        des.Time // per layer's launches
 	graphs               Graphs
@@ -24,8 +24,8 @@ type engineTime struct {
 
 func newEngineTime(e *EngineCosts, graphs Graphs) engineTime {
 	return engineTime{
-		planAhead: e.PlanAhead,
-		step:      nanoseconds(e.Host.Step.SI()), request: nanoseconds(e.Host.Request.optional()),
+		overlaps: e.PlanAhead && !e.SerialHost,
+		step:     nanoseconds(e.Host.Step.SI()), request: nanoseconds(e.Host.Request.optional()),
 		token:  nanoseconds(e.Host.Token.optional()),
 		sparse: nanoseconds(e.Host.SparseLayer.optional()),
 		eager:  nanoseconds(e.Host.EagerLayer.optional()),
@@ -37,7 +37,7 @@ func newEngineTime(e *EngineCosts, graphs Graphs) engineTime {
 // idle before.
 func (e *engineTime) begin(s *sim.Step, rest bool) (before des.Time) {
 	e.host, e.launched = e.step+des.Time(s.Requests)*e.request, 0
-	if e.planAhead && !rest {
+	if e.overlaps && !rest {
 		return 0
 	}
 	before, e.host = e.host, 0
@@ -56,7 +56,7 @@ func (e *engineTime) layer(w *sim.Work) {
 // prompts returns the host's time for prompt tokens.
 func (e *engineTime) prompts(tokens int) des.Time {
 	t := des.Time(tokens) * e.token
-	if e.planAhead {
+	if e.overlaps {
 		e.host += t
 		return 0
 	}

@@ -47,7 +47,7 @@ func (d *Device) Repeat(layer, n int, w *sim.Work) error {
 // on context lengths, and all other times repeat.
 func (d *Device) Next(s *sim.Step, w *sim.Work) (timing metrics.Timing, ok bool) {
 	if d.running || d.classes != nil || d.loader != nil || d.saver != nil || !d.clock.standsStill(w) ||
-		d.rested && d.engine.planAhead || len(w.Patterns) > 0 {
+		d.rested && d.engine.overlaps || len(w.Patterns) > 0 {
 		return timing, false
 	}
 	c := &d.costs.cost

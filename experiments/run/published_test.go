@@ -132,9 +132,10 @@ func numbers(t *testing.T, texts []string) []float64 {
 	return n
 }
 
-// SGLang, to which no figure was fitted; its kernels, fa2, are the nearer of two. Up to 2 requests
-// a second all figures are within 15 %, at 4 TTFT is. Beyond 160 requests decodes leave the CUDA
-// graphs, and TBT rises more than 2.5 times.
+// SGLang, to which no figure was fitted; its kernels, fa2, are the nearer of two, and its CPU time
+// per request is from another published run. TBT is within 15 % at each rate, TTFT up to 8 requests
+// a second, end to end within 16 %. Beyond 160 requests decodes leave the CUDA graphs, and TBT
+// rises more than 2.5 times.
 func TestPublishedRunsOfSGLang(t *testing.T) {
 	page := testkit.BlockOf(t, filepath.Join("..", "..", "docs", "evidence.md"), "published")
 	for _, row := range sglangRows(t) {
@@ -164,10 +165,10 @@ func sglangRows(t *testing.T) (table []string) {
 		}
 		row := fmt.Sprintf("| llama3.3-70b, SGLang, four H200s | %.0f + %.0f | %g |",
 			n[2]/n[1], n[3]/n[1], rate)
-		for i, m := range []struct{ got, want, to float64 }{
-			{1e3 * sum.TTFT.P50, n[4], 4}, {1e3 * sum.TBT.P50, n[5], 2}, {1e3 * sum.E2E.Mean, n[6], 2}} {
+		for i, m := range []struct{ got, want, to, most float64 }{{1e3 * sum.TTFT.P50, n[4], 8, 15},
+			{1e3 * sum.TBT.P50, n[5], 16, 15}, {1e3 * sum.E2E.Mean, n[6], 16, 16}} {
 			off := 100 * (m.got/m.want - 1)
-			if rate <= m.to && math.Abs(off) > 15 {
+			if rate <= m.to && math.Abs(off) > m.most {
 				t.Errorf("figure %d at %g req/s: %.4g ms, measured %.4g: %+.1f %%", i, rate, m.got, m.want,
 					off)
 			}
