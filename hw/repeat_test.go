@@ -73,7 +73,7 @@ func TestNextWaitsForTheHost(t *testing.T) {
 		at, each := mustDevice(t, p, m, DeviceOptions{}), mustDevice(t, p, m, DeviceOptions{})
 		ahead := rapid.Bool().Draw(t, "ahead")
 		for _, d := range []*Device{at, each} {
-			d.engine.planAhead, d.engine.step, d.engine.eager = ahead, 1e9, 1e8
+			d.engine.overlaps, d.engine.step, d.engine.eager = ahead, 1e9, 1e8
 		}
 		w := sim.Work{Tokens: 1, Decodes: 1, DecodeTokens: 1}
 		meta := sim.Step{Requests: 1, Sampled: 1}
