@@ -31,6 +31,7 @@ var tiers = [][]string{
 	{"hw/builtin"},
 	{"hw/llm"},
 	{"hw", "cuda", "traces"},
+	{"hw/cost"},
 	{"calibrate"},
 	{"experiments"}, // the built-in ones, as data
 	{"experiments/config", "experiments/bracket"},
@@ -83,6 +84,7 @@ func TestForbidden(t *testing.T) {
 		{"sim/kv", "sim/dsa", false},
 		{"sim/des", "sim/kv", false},
 		{"hw", "traces", false},
+		{"hw", "hw/cost", false},
 		{"figures", "sim", false},
 		{"figures", "internal/files", true},
 		{"figures", "internal/nearest", false},

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
 // source is the origin of measured figures.
@@ -14,7 +15,7 @@ type source struct{ text string }
 const figureDigits = 4
 
 func (s source) figure(value float64, unit, what string) hw.Figure {
-	return hw.Figure{Value: significant(value, figureDigits), Unit: unit, From: hw.Measured,
+	return hw.Figure{Value: stats.Significant(value, figureDigits), Unit: unit, From: hw.Measured,
 		Source: what + "; " + s.text}
 }
 
@@ -64,7 +65,7 @@ func strangeCard(s *Samples, p *hw.Profile) {
 	p.Name = cardName(s.Origin.Card)
 	p.Title = s.Origin.Card
 	derive := func(value float64, unit, why string) hw.Figure {
-		return hw.Figure{Value: significant(value, figureDigits), Unit: unit, From: hw.Derived,
+		return hw.Figure{Value: stats.Significant(value, figureDigits), Unit: unit, From: hw.Derived,
 			Source: why}
 	}
 	read, computed := 0.0, 0.0

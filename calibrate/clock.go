@@ -5,7 +5,9 @@ import (
 
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/hw/llm"
+	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
 // clock is the SM clock of the card under the power of prefill.
@@ -81,7 +83,7 @@ func (clock) fit(s *Samples, p *hw.Profile, from source) []model {
 	fallen, agesHeld := ages.split(func(at observation) string { return at.Shape }, 3, nil)
 	fitSettling(p, append(append(data{}, steady...), fallen...), from)
 	price := func(p *hw.Profile, at observation) float64 {
-		return clockPrice(hw.NewClockProbes(p, at.model, blockTokens), at)
+		return clockPrice(cost.NewClockProbes(p, at.model, blockTokens), at)
 	}
 	return []model{
 		{name: "clock", fit: steady, held: held, price: price},
@@ -91,17 +93,17 @@ func (clock) fit(s *Samples, p *hw.Profile, from source) []model {
 
 // fitSettling fits the clock of linears without pause, and the time constant.
 func fitSettling(p *hw.Profile, fit data, from source) {
-	priced := map[*llm.Model]*hw.ClockProbes{}
+	priced := map[*llm.Model]*cost.ClockProbes{}
 	for _, at := range fit {
 		if priced[at.model] == nil {
-			priced[at.model] = hw.NewClockProbes(p, at.model, blockTokens)
+			priced[at.model] = cost.NewClockProbes(p, at.model, blockTokens)
 		}
 	}
 	set := func(c []float64) {
 		const what = "chunks of prefill without pause, and linears after a rest: "
-		p.Clock.GEMMSteadyRatio = from.figure(significant(c[0], 3), "share",
+		p.Clock.GEMMSteadyRatio = from.figure(stats.Significant(c[0], 3), "share",
 			what+"the clock of linears alone that explains their times")
-		p.Clock.Settling = from.figure(significant(c[1], 3), "ms",
+		p.Clock.Settling = from.figure(stats.Significant(c[1], 3), "ms",
 			what+"the time constant of the clock")
 	}
 	start := []float64{0.8, 60}
@@ -115,7 +117,7 @@ func fitSettling(p *hw.Profile, fit data, from source) {
 
 func ofClockTokens(at observation) bool { return at.At("tokens") == clockTokens }
 
-func clockPrice(c *hw.ClockProbes, at observation) float64 {
+func clockPrice(c *cost.ClockProbes, at observation) float64 {
 	tokens := int(at.At("tokens"))
 	if at.Probe == probeChunk {
 		return c.Chunk(tokens, int(at.At("prefix_tokens")))
@@ -156,7 +158,7 @@ func gainRows(s *Samples, from source) (rows []hw.GainRow) {
 			continue
 		}
 		rows = append(rows, hw.GainRow{Shape: l.Shape, Tokens: int(l.At("tokens")),
-			Figure: from.figure(significant(gain, 3), "share", what)})
+			Figure: from.figure(stats.Significant(gain, 3), "share", what)})
 	}
 	return rows
 }

@@ -5,9 +5,9 @@ import (
 	"github.com/sparseserve/sparseserve/hw/llm"
 )
 
-// cost is one calibrated part of the cost model: its sizes, and the fit of its figures. Each is in
-// a file of its name; its prediction is in the file of the same name in package hw.
-type cost interface {
+// slice is one calibrated part of the cost model: its sizes, and the fit of its figures. Each is in
+// a file of its name; its prediction is in the file of the same name in package cost.
+type slice interface {
 	// points adds its sizes to a plan.
 	points(p *planner)
 	// fit writes its figures into the profile and returns the fitted models.
@@ -15,7 +15,7 @@ type cost interface {
 }
 
 // costs lists all costs in the order of fitting: a fit may read figures of earlier costs.
-var costs = []cost{
+var costs = []slice{
 	link{}, moving{}, swapIn{}, overlap{}, flashD2H{}, gemm{}, elementwise{}, prefillAttention{},
 	sparsePrefill{}, decode{}, sharedDecode{}, continueLatency{}, clock{},
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -17,7 +18,7 @@ type streamKernel struct {
 	full, quick       []int64 // tokens of a list
 	grouped           []int64 // for manyQueries
 	stream            func(*hw.Profile) *hw.Stream
-	cost              func(hw.Costs) hw.Cost
+	cost              func(cost.Costs) cost.Cost
 	bytes             func(observation) float64
 }
 
@@ -27,18 +28,18 @@ var streamKernels = []streamKernel{
 		quick:   []int64{1024, 4096, 16384},
 		grouped: groupedContexts, bytes: kvBytes("context_tokens"),
 		stream: func(p *hw.Profile) *hw.Stream { return &p.DenseDecode },
-		cost:   func(c hw.Costs) hw.Cost { return c.DenseDecode }},
+		cost:   func(c cost.Costs) cost.Cost { return c.DenseDecode }},
 	{probe: probeSparse, axis: "budget_tokens", what: "block-sparse decode kernel",
 		full: []int64{1024, 2048, 4096}, quick: []int64{1024, 2048}, grouped: []int64{1024, 2048},
 		bytes:  kvBytes("budget_tokens"),
 		stream: func(p *hw.Profile) *hw.Stream { return &p.SparseDecode },
-		cost:   func(c hw.Costs) hw.Cost { return c.SparseDecode }},
+		cost:   func(c cost.Costs) cost.Cost { return c.SparseDecode }},
 	{probe: probeSelect, axis: "context_tokens", what: "scores and top-k in one kernel",
 		full:    []int64{4096, 8192, 16384, 32768, 65536},
 		quick:   []int64{8192, 32768},
 		grouped: groupedContexts, bytes: digestBytes,
 		stream: func(p *hw.Profile) *hw.Stream { return &p.Scoring },
-		cost:   func(c hw.Costs) hw.Cost { return c.Scoring }},
+		cost:   func(c cost.Costs) cost.Cost { return c.Scoring }},
 }
 
 // selectBudget is the number of tokens selected from every context.
@@ -81,13 +82,13 @@ func (decode) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 		if k.merges() && ctas > 0 {
 			terms = append(terms, each(func(at observation) float64 {
 				return float64(at.model.QHeads/at.model.KVHeads) *
-					hw.ListSplits(ctas, lists(at), float64(at.At(k.axis)))
+					cost.ListSplits(ctas, lists(at), float64(at.At(k.axis)))
 			}, &stream.Merge, noBlock,
 				k.what+", merging the splits of a list, for each split and query head"))
 		}
 		l := law{model: k.probe, points: s.of(k.probe), terms: terms,
 			price: func(p *hw.Profile, at observation) float64 {
-				return hw.Seconds(k.cost(p.Costs(at.model)), sim.Work{
+				return cost.Seconds(k.cost(cost.Of(p, at.model)), sim.Work{
 					DecodeTokens: kvTokens(at, k.axis), Decodes: int(at.At("batch")),
 					ScoredBlocks: kvTokens(at, k.axis) / blockTokens})
 			}}

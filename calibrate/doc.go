@@ -1,12 +1,12 @@
 // Package calibrate measures a machine with a GPU and writes the result as a hardware profile,
-// which the modelled device of package hw reads.
+// which the modelled device of hw/cost reads.
 //
-// A cost of the model is one slice: its sizes and its fit (interface cost) in COST.go, and its
-// set-up on a GPU in the same file or in COST_setup.go. To follow FlashH2D read
-// cuda/flash_h2d.cu, calibrate/transfer.go and hw/transfer.go. Three tables tie slices together:
+// A cost of the model is one slice: its sizes and its fit (interface slice) in COST.go, and its
+// set-up on a GPU in the same file or in COST_setup.go. To follow FlashH2D read cuda/flash_h2d.cu,
+// calibrate/transfer.go and hw/cost/transfer.go. Three tables tie slices together:
 // costs.go lists them, probes.go their kinds of measurement, and law.go declares costs that are
 // sums of terms. A new cost is a kernel, a slice here with its lines in the tables, and its price
-// in package hw.
+// in hw/cost.
 //
 // What slices share, following one measurement:
 //

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -57,7 +58,8 @@ func (elementwise) fit(s *Samples, p *hw.Profile, from source) (models []model) 
 		m.price = func(p *hw.Profile, at observation) float64 {
 			without := *p
 			without.Pointwise = kept
-			return hw.Seconds(without.Costs(at.model).Elementwise, sim.Work{Tokens: int(at.At("tokens"))})
+			return cost.Seconds(cost.Of(&without, at.model).Elementwise,
+				sim.Work{Tokens: int(at.At("tokens"))})
 		}
 		models = append(models, m)
 	}

@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 )
 
 // flashD2H is saving with one copy into staging, which CPU threads scatter.
@@ -72,5 +73,7 @@ func fitScatter(s *Samples, p *hw.Profile, from source, link float64) model {
 				Figure: from.gbps(rates[i], what+"the CPU's scatter")})
 	}
 	return model{name: "save.scatter", fit: fit, held: held,
-		price: func(p *hw.Profile, at observation) float64 { return transferPrice(p, hw.SaveFlash, at) }}
+		price: func(p *hw.Profile, at observation) float64 {
+			return transferPrice(p, cost.SaveFlash, at)
+		}}
 }

@@ -4,13 +4,14 @@ import (
 	"slices"
 	"strconv"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
-
-	"gonum.org/v1/gonum/stat"
 )
 
 // gemm is the four weight matrices of a layer.
@@ -63,7 +64,7 @@ func (gemm) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 		m.price = func(p *hw.Profile, at observation) float64 {
 			without := *p
 			without.Linears = kept
-			return hw.Seconds(without.Costs(at.model).GEMM, sim.Work{Tokens: int(at.At("tokens"))})
+			return cost.Seconds(cost.Of(&without, at.model).GEMM, sim.Work{Tokens: int(at.At("tokens"))})
 		}
 		models = append(models, m)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
@@ -13,7 +14,7 @@ import (
 // HostRun is a recorded live run.
 type HostRun struct {
 	Model   *llm.Model
-	Options hw.DeviceOptions
+	Options cost.DeviceOptions
 	Steps   []live.RecordedStep
 }
 
@@ -43,7 +44,7 @@ func FitHost(p *hw.Profile, runs []HostRun, from string) (*hw.Engine, error) {
 	var batches []hostBatch
 	over := map[hostBatch][]float64{} // by attention and chunk: seconds a layer
 	for _, r := range runs {
-		device, err := hw.NewDevice(bare, r.Model, r.Options)
+		device, err := cost.NewDevice(bare, r.Model, r.Options)
 		if err != nil {
 			return nil, err
 		}
@@ -115,7 +116,7 @@ func (r *HostRun) batch(s *live.RecordedStep) (b hostBatch) {
 		b.attention = attentionOf(w)
 		if l.Scored && r.Options.Offload && !r.Options.GPULookup {
 			b.trips++
-			b.bytes += hw.ListBytes(r.Model, float64(w.DecodeTokens))
+			b.bytes += cost.ListBytes(r.Model, float64(w.DecodeTokens))
 		}
 	}
 	return b

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -51,7 +52,7 @@ func span(at observation) sim.Span {
 	return sim.Span{Query: int(at.At("query_tokens")), Prefix: int(at.At("prefix_tokens"))}
 }
 
-func spanFLOPs(at observation) float64 { return hw.PrefillFLOPs(at.model, span(at)) }
+func spanFLOPs(at observation) float64 { return cost.PrefillFLOPs(at.model, span(at)) }
 
 // kvRead is the minimum that the attention of a chunk reads from HBM, in bytes.
 func kvRead(at observation) float64 {
@@ -102,7 +103,7 @@ func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
 		return at.At("prefix_tokens") == 0 && at.Shape == all[0].Shape
 	})
 	price := func(p *hw.Profile, at observation) float64 {
-		t, _ := p.PrefillSeconds(at.model, nil, span(at), blockTokensOf(at))
+		t, _ := cost.PrefillSeconds(p, at.model, nil, span(at), blockTokensOf(at))
 		return t
 	}
 	queries, sms := all.values("query_tokens"), s.sms()

@@ -31,14 +31,6 @@ func measuredShapes(s *Samples) []hw.Shape {
 	return out
 }
 
-// significant rounds to a number of digits.
-func significant(x float64, digits int) float64 {
-	text := strconv.FormatFloat(x, 'g', digits, 64)
-	y, err := strconv.ParseFloat(text, 64)
-	must(err)
-	return y
-}
-
 // Fit makes a profile from samples: fitted models, and otherwise the figures of the card's built-in
 // profile.
 func Fit(s *Samples) (*Calibration, error) {

@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -32,7 +33,7 @@ func (sharedDecode) fit(s *Samples, p *hw.Profile, from source) []model {
 	}
 	fit, held := points.split(func(at observation) string { return at.Shape }, 3, nil)
 	price := func(p *hw.Profile, at observation) float64 {
-		return hw.Seconds(p.Costs(at.model).DenseDecode, sim.Work{
+		return cost.Seconds(cost.Of(p, at.model).DenseDecode, sim.Work{
 			DecodeTokens: kvTokens(at, "context_tokens"), Decodes: int(at.At("batch")),
 			RereadTokens: (at.At("batch") - 1) * at.At("shared_tokens")})
 	}
@@ -43,7 +44,7 @@ func (sharedDecode) fit(s *Samples, p *hw.Profile, from source) []model {
 	c := refine(fit, []float64{2 * rate}, []bound{{rate, mostL2 * rate}},
 		func(c []float64, at observation) float64 {
 			rest := price(p, at) - all(at)/rate // without an L2's rate all bytes are HBM's
-			return rest + hw.SharedRead(all(at), all(at)-again(at), rate, c[0])
+			return rest + cost.SharedRead(all(at), all(at)-again(at), rate, c[0])
 		})
 	p.DenseDecode.L2Rate = from.gbps(c[0],
 		"paged dense decode kernel, all bytes of contexts of which 7/8 are shared")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
@@ -87,7 +88,7 @@ func (sparsePrefill) fit(s *Samples, p *hw.Profile, from source) (models []model
 	lines := hw.SparseRow{Pattern: string(pattern.VerticalSlash)}
 	blocks := hw.SparseRow{Pattern: string(pattern.BlockSparse)}
 	// seconds of the FLOPs at the rate of dense attention with the same chunk
-	dense := func(at observation) float64 { return p.PrefillRate(at.model, span(at)) }
+	dense := func(at observation) float64 { return cost.PrefillRate(p, at.model, span(at)) }
 	ofBlocks := func(at observation) float64 { b, _ := sparseFLOPs(at); return b / dense(at) }
 	ofColumns := func(at observation) float64 { _, c := sparseFLOPs(at); return c / dense(at) }
 	indexTime := func(at observation) float64 {
@@ -165,7 +166,7 @@ func sparseTiles(at observation) float64 {
 func sparsePrice(p *hw.Profile, at observation) float64 {
 	head := sparseHead(at)
 	group := pattern.Group{Head: head, Heads: float64(at.model.QHeads)}
-	attention, index := p.PrefillSeconds(at.model, []pattern.Group{group}, span(at), 0)
+	attention, index := cost.PrefillSeconds(p, at.model, []pattern.Group{group}, span(at), 0)
 	if at.Probe == probeSparseIndex {
 		return index
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 )
 
 // swapIn is the kernel of hot buffers (HiSparse): it looks up the selected tokens of a layer's
@@ -64,7 +65,7 @@ func (swapIn) fit(s *Samples, p *hw.Profile, from source) []model {
 	}
 	return []model{{name: "load.swap", fit: fit, held: held,
 		price: func(p *hw.Profile, at observation) float64 {
-			t, err := p.SwapSeconds(int(at.At("requests")), int(at.At("slots")), at.At("misses"),
+			t, err := cost.SwapSeconds(p, int(at.At("requests")), int(at.At("slots")), at.At("misses"),
 				at.At("row_bytes"))
 			must(err)
 			return t

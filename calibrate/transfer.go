@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 )
 
 // mover is an engine that moves blocks between HBM and a pinned pool of the host, by a call for
@@ -22,12 +23,12 @@ type mover struct {
 }
 
 var movers = []mover{
-	{probe: probeLoadMemcpy, engine: hw.LoadMemcpy,
+	{probe: probeLoadMemcpy, engine: cost.LoadMemcpy,
 		call: func(p *hw.Profile) *hw.Figure { return &p.Load.MemcpyCall }},
-	{probe: probeLoadFlash, engine: hw.LoadFlash, pools: true, kernel: "gather"},
-	{probe: probeSaveMemcpy, engine: hw.SaveMemcpy, save: true,
+	{probe: probeLoadFlash, engine: cost.LoadFlash, pools: true, kernel: "gather"},
+	{probe: probeSaveMemcpy, engine: cost.SaveMemcpy, save: true,
 		call: func(p *hw.Profile) *hw.Figure { return &p.Save.MemcpyCall }},
-	{probe: probeSaveGPU, engine: hw.SaveGPU, save: true, kernel: "scatter"},
+	{probe: probeSaveGPU, engine: cost.SaveGPU, save: true, kernel: "scatter"},
 }
 
 // moving is the cost of all movers.
@@ -166,12 +167,12 @@ func transferPrice(p *hw.Profile, engine string, at observation) (t float64) {
 	var err error
 	switch at.Probe {
 	case probeLoadMemcpy, probeLoadFlash:
-		t, err = p.LoadSeconds(engine, blocks, bytes, pool)
+		t, err = cost.LoadSeconds(p, engine, blocks, bytes, pool)
 	case probeSaveFlash:
 		threads = int(at.At("threads"))
 		fallthrough
 	default:
-		t, err = p.SaveSeconds(engine, blocks, bytes, pool, threads)
+		t, err = cost.SaveSeconds(p, engine, blocks, bytes, pool, threads)
 	}
 	must(err)
 	return t

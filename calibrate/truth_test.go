@@ -8,7 +8,7 @@ import (
 
 // machine is a made-up GPU box: the figures of its costs, in s, bytes/s, FLOP/s, bytes or as
 // shares. Its laws (laws_*_test.go) are closed forms of their own, which know nothing of the
-// predictions of package hw: a fit that recovers the figures finds both in agreement.
+// predictions of package cost: a fit that recovers the figures finds both in agreement.
 type machine struct {
 	card                          string // a built-in one
 	peak, hbm, nominal            float64

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/hw/builtin"
 	"github.com/sparseserve/sparseserve/internal/nearest"
+	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/internal/tomlfile"
 )
 
@@ -24,9 +25,15 @@ type Card struct {
 	Title   string      `toml:"title"`
 	Derived Derivation  `toml:"derived,omitempty" values:"architecture generation generations"`
 	Kernels KernelFiles `toml:"kernels"`
-	GPU     GPU         `toml:"gpu"`
-	Link    Link        `toml:"link"`
-	CPU     CPU         `toml:"cpu"`
+
+	Chip
+}
+
+// Chip holds a card's figures.
+type Chip struct {
+	GPU  GPU  `toml:"gpu"`
+	Link Link `toml:"link"`
+	CPU  CPU  `toml:"cpu"`
 
 	Interconnect Interconnect `toml:"interconnect,omitempty"`
 }
@@ -178,7 +185,7 @@ func ChangeUse(key string) string {
 // Changeable returns the machine's figure for a key of Changes, in the key's unit. It panics for
 // another key.
 func (p *Profile) Changeable(key string) float64 {
-	c := Card{GPU: p.GPU, Link: p.Link, CPU: p.CPU}
+	c := Card{Chip: p.Chip}
 	for _, f := range changeable {
 		if f.key != key {
 			continue
@@ -187,7 +194,7 @@ func (p *Profile) Changeable(key string) float64 {
 		if figure.Unit == f.unit {
 			return figure.Value
 		}
-		return significant(figure.SI()/Figure{Value: 1, Unit: f.unit}.SI(), 12)
+		return stats.Significant(figure.SI()/Figure{Value: 1, Unit: f.unit}.SI(), 12)
 	}
 	panic("hw: no figure " + key + " of a card that can be changed")
 }
@@ -278,7 +285,7 @@ func (f *Figure) scale(by float64, why string) {
 	if by == 1 {
 		return
 	}
-	f.Value = significant(f.Value*by, derivedDigits)
+	f.Value = stats.Significant(f.Value*by, derivedDigits)
 	f.Source = fmt.Sprintf("%s, times %.4g (%s)", f.Source, by, why)
 	f.From = Derived
 }
@@ -291,3 +298,9 @@ func (c *Card) Figures() []NamedFigure { return figuresOf(c) }
 
 // Figures lists the engine's figures in the order of its file.
 func (e *Engine) Figures() []NamedFigure { return figuresOf(e) }
+
+// Interconnect is the link between the GPUs of one host.
+type Interconnect struct {
+	// all links of a GPU together, one direction
+	Nominal Figure `toml:"nominal,omitempty" dim:"rate,optional"`
+}

@@ -5,7 +5,9 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"strconv"
+
+	"github.com/sparseserve/sparseserve/internal/stats"
+	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
 // derivedDigits is the number of significant digits of a derived figure, as in measured ones.
@@ -57,10 +59,10 @@ func (k KernelCosts) on(from, to *Card) KernelCosts {
 // Latent decodes and GEMMs scale with the mean of matrices, with the peak of their type.
 func (k *KernelCosts) grids(from, to *Card) {
 	hbm := to.GPU.HBMBandwidth.SI() / from.GPU.HBMBandwidth.SI()
-	links := to.Interconnect.Nominal.optional() / from.Interconnect.Nominal.optional()
+	links := to.Interconnect.Nominal.Optional() / from.Interconnect.Nominal.Optional()
 	for i := range k.Grids {
 		g := &k.Grids[i]
-		peak := to.PeakOf(g.Type) / from.PeakOf(g.Type)
+		peak := to.GPU.PeakOf(g.Type) / from.GPU.PeakOf(g.Type)
 		if hbm == 1 && peak == 1 && links == 1 {
 			continue
 		}
@@ -80,8 +82,8 @@ func (k *KernelCosts) grids(from, to *Card) {
 			switch g.Kernel {
 			case GridLatent: // DeepSeek-V3's latents, per token
 				mean(576*2, sizes[2]*2*(576+512), wide, to.GPU.PeakFP16.SI()/wide)
-			case GridSelected: // DeepSeek-V3.2's, padded to tileRows heads
-				mean(576*2, math.Max(tileRows, sizes[3])*2*(576+512), wide, to.GPU.PeakFP16.SI()/wide)
+			case GridSelected: // DeepSeek-V3.2's, padded to TileRows heads
+				mean(576*2, math.Max(TileRows, sizes[3])*2*(576+512), wide, to.GPU.PeakFP16.SI()/wide)
 			case GridPrefill, GridLatentPrefill, GridSelectedPrefill:
 				by = wide / to.GPU.PeakFP16.SI()
 			case GridAllReduce:
@@ -90,11 +92,11 @@ func (k *KernelCosts) grids(from, to *Card) {
 				}
 			case GridGEMM, GridRagged:
 				w := sizes[1] * sizes[2]
-				mean(WeightBytes(g.Type)*w, 2*w*sizes[0], from.PeakOf(g.Type), peak)
+				mean(WeightBytes(g.Type)*w, 2*w*sizes[0], from.GPU.PeakOf(g.Type), peak)
 			case GridExpert:
-				mean(WeightBytes(g.Type)*sizes[1], 2*sizes[1]*sizes[0], from.PeakOf(g.Type), peak)
+				mean(WeightBytes(g.Type)*sizes[1], 2*sizes[1]*sizes[0], from.GPU.PeakOf(g.Type), peak)
 			}
-			times[at] = significant(launch+(g.Times[at]-launch)*by, derivedDigits)
+			times[at] = stats.Significant(launch+(g.Times[at]-launch)*by, derivedDigits)
 			at++
 		})
 		g.Times, g.From = times, Derived
@@ -111,8 +113,8 @@ func (k *KernelCosts) elementwise(from *Card, hbm float64, name string) {
 		if _, ok := launches[r.Shape]; !ok {
 			launches[r.Shape] = r.SI()
 		}
-		m := k.shape(r.Shape).model()
-		least := float64(r.Tokens) * PointwiseBytes(&m) / from.GPU.HBMBandwidth.SI()
+		m := k.ShapeOf(r.Shape).Model()
+		least := float64(r.Tokens) * m.PointwiseBytes() / from.GPU.HBMBandwidth.SI()
 		if r.SI()-launches[r.Shape] < least {
 			fed[r.Shape] = r.Tokens
 		}
@@ -135,20 +137,51 @@ func (k *KernelCosts) matrices(from *Card, hbm, peak float64, name string) {
 	}
 	for i := range k.Linears {
 		r := &k.Linears[i]
-		w := float64(k.shape(r.Shape).linears())
+		w := float64(k.ShapeOf(r.Shape).Linears())
 		bytes := 2 * w / from.GPU.HBMBandwidth.SI()
 		flops := 2 * w * float64(r.Tokens) / from.GPU.PeakFP16.SI()
 		share := bytes * bytes / (bytes*bytes + flops*flops)
-		launch := math.Min(k.LinearLaunch.optional(), r.SI())
+		launch := math.Min(k.LinearLaunch.Optional(), r.SI())
 		r.scale((launch+(r.SI()-launch)*(share/hbm+(1-share)/peak))/r.SI(), "HBM and peak of "+name)
 	}
 }
 
-// significant rounds to the given number of significant digits.
-func significant(x float64, digits int) float64 {
-	y, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
-	if err != nil {
-		panic(err) // ParseFloat reads every output of FormatFloat
+// TileRows is the least number of rows that the tensor cores multiply at once (wgmma, M = 64).
+// FlashMLA pads fewer heads to this number.
+const TileRows = 64
+
+// Derivation says how far a card is from the one on which its kernels were measured; empty: it is
+// the same chip.
+type Derivation string
+
+// derivations maps each Derivation to the error that deriving had where it could be checked: the
+// largest medians of docs/cost-model.md, which a test compares, and published ratios of an MI300X
+// to an H200 under vLLM 0.26 (alpharomercoma/MI300X-vs-H200, REPORT.md, commit 6077fdc7) over those
+// of peak (1.32) and HBM (1.10): prompts 2.06 x 1.32, experts 2.72 x 1.10, decodes 1.02 x 1.10.
+var derivations = map[Derivation]string{
+	"generation": "of the same generation: the median error of a kernel, where it could be checked " +
+		"(H100 from H200), is up to 10 % in 16 bits and 40 % in FP8",
+	"generations": "of another generation: the median error of a kernel, where it could be checked " +
+		"(B200 from H200, L40S from A100), is up to 50 % in 16 bits and 500 % in FP8",
+	"architecture": "of another architecture: where it could be checked (MI300X from H200), decodes " +
+		"took 1.1 times as long as derived, prompts up to 2.7 times, experts up to 3 times",
+}
+
+// Doubt says how far off kernels are that were derived so.
+func (d Derivation) Doubt() string { return derivations[d] }
+
+// Doubts returns a warning if the kernels of an engine were measured on another chip than the card
+// that gpu names. Both are names or files of which Load made a machine.
+func Doubts(gpu, engine string) []warn.Warning {
+	c, err := LoadCard(gpu)
+	e, err2 := LoadEngine(engine)
+	if err != nil || err2 != nil || c.Derived == "" {
+		return nil
 	}
-	return y
+	k, derived, err := c.KernelsOf(e.Kernels, gpu)
+	if err != nil || !derived {
+		return nil
+	}
+	return []warn.Warning{warn.New(warn.DerivedCard, "kernels of %s are derived, not measured: from "+
+		"%s, %s", c.Name, k.MeasuredOn, c.Derived.Doubt()).About(c.Name)}
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/sparseserve/sparseserve/hw/builtin"
 	"github.com/sparseserve/sparseserve/internal/tomlfile"
-	"github.com/sparseserve/sparseserve/sim"
 )
 
 //go:embed engines/*.toml
@@ -108,7 +107,7 @@ func (e *Engine) Utilisation(c *Card, tokens, gpus int) (share float64, ok bool)
 	if c == nil || s.Base == 0 {
 		return 0, false
 	}
-	hbm, rows := c.GPU.HBMSize.SI(), float64(e.Graphs.of(gpus, &c.GPU).largest())
+	hbm, rows := c.GPU.HBMSize.SI(), float64(e.Graphs.Of(gpus, &c.GPU).largest())
 	rest := s.Base + s.Token*float64(max(tokens, 2048)) + s.Row*rows + s.GPU*float64(gpus)
 	if hbm > 60<<30 {
 		rest = max(rest, s.Least)
@@ -211,8 +210,8 @@ func Uses() []string { return []string{"server", "offline"} }
 
 func (e *EngineCosts) validate() error { return checkOverhead(e.LayerOverhead) }
 
-// linearRows returns the rows of linears for the given tokens.
-func (e *EngineCosts) linearRows(tokens int) int {
+// LinearRows returns the rows of linears for the given tokens.
+func (e *EngineCosts) LinearRows(tokens int) int {
 	g := e.LinearGrid
 	if tokens <= g || g < 2 {
 		return tokens
@@ -220,8 +219,8 @@ func (e *EngineCosts) linearRows(tokens int) int {
 	return (tokens + g - 1) / g * g
 }
 
-// of returns the graphs with the given number of GPUs of a kind.
-func (g *Graphs) of(gpus int, gpu *GPU) Graphs {
+// Of returns the graphs with the given number of GPUs of a kind.
+func (g *Graphs) Of(gpus int, gpu *GPU) Graphs {
 	some := *g
 	for _, l := range g.Limits {
 		if gpu.HBMSize.SI() < l.MinHBMGiB*(1<<30) {
@@ -235,19 +234,6 @@ func (g *Graphs) of(gpus int, gpu *GPU) Graphs {
 		break
 	}
 	return some
-}
-
-// holds returns whether a graph runs a batch, and the tokens that the batch's linears run over.
-func (g *Graphs) holds(w *sim.Work) (tokens int, graph bool) {
-	if g.Decodes && len(w.Prefill) > 0 {
-		return w.Tokens, false
-	}
-	for _, size := range g.Tokens {
-		if size >= w.Tokens {
-			return size, true
-		}
-	}
-	return w.Tokens, false
 }
 
 // largest returns the most tokens of a graph.
@@ -277,9 +263,26 @@ func (e EngineCosts) onHost(speed Figure) EngineCosts {
 	return e
 }
 
-// Server returns the engine's properties that the simulated server needs.
-func (e *EngineCosts) Server() sim.Engine {
-	return sim.Engine{PlanAhead: e.PlanAhead, LoadsInTurn: e.LoadsInTurn,
-		Request: nanoseconds(e.FrontEnd.Request.optional()),
-		Reply:   nanoseconds(e.FrontEnd.Reply.optional())}
+// Host is the serving framework's CPU time on the critical path.
+type Host struct {
+	// planning, launches, sampling and bookkeeping, per step
+	Step Figure `toml:"step" dim:"time"`
+	// additional time of a step per request
+	Request Figure `toml:"request,omitempty" dim:"time,optional"`
+	// Token is the additional time per prompt token, which is copied and looked up.
+	Token Figure `toml:"token,omitempty" dim:"time,optional"`
+	// round trip between GPU and CPU from selection to loading, per layer
+	LayerSync Figure `toml:"layer_sync" dim:"time"`
+	// LayerRate is the rate of a layer's lists: 4 bytes to the host and 4 bytes back per selected
+	// block and KV head.
+	LayerRate Figure `toml:"layer_rate,omitempty" dim:"rate,optional"`
+	// ContinueLatency is the time from the end of a launch of progressive attention to the start of
+	// the next one, which depends on its result; not set: LayerSync.
+	ContinueLatency Figure `toml:"continue_latency,omitempty" dim:"time,optional"`
+	// SparseLayer is the CPU time to launch a layer with block selection, which no CUDA graph holds.
+	// It overlaps the GPU's work and is a lower bound of the layer's time.
+	SparseLayer Figure `toml:"sparse_layer,omitempty" dim:"time,optional"`
+	// EagerLayer is the same bound for a layer of any batch without a CUDA graph
+	// (EngineCosts.Graphs).
+	EagerLayer Figure `toml:"eager_layer,omitempty" dim:"time,optional"`
 }

@@ -58,7 +58,7 @@ func TestGraphsByCard(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		one, four := e.Graphs.of(1, &card.GPU), e.Graphs.of(4, &card.GPU)
+		one, four := e.Graphs.Of(1, &card.GPU), e.Graphs.Of(4, &card.GPU)
 		share, ok := e.Utilisation(card, c.tokens, 1)
 		if one.largest() != c.one || four.largest() != c.four || !ok || math.Abs(share-c.share) > 5e-4 {
 			t.Errorf("%s: graphs to %d and %d, share %.3f; want %+v", c.gpu, one.largest(),

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/tomlfile"
@@ -81,8 +80,8 @@ var gridSizes = map[string][]string{
 	GridAllReduce: {"gpus", "bytes"},
 }
 
-// grid returns the grid of a kernel and type, or nil.
-func (k *KernelCosts) grid(kernel, kind string) *Grid {
+// GridOf returns the grid of a kernel and type, or nil.
+func (k *KernelCosts) GridOf(kernel, kind string) *Grid {
 	for i := range k.Grids {
 		if g := &k.Grids[i]; g.Kernel == kernel && g.Type == kind {
 			return g
@@ -125,16 +124,16 @@ func WeightBytes(kind string) float64 {
 	return 2
 }
 
-// PeakOf returns the arithmetic peak for weights of a Grid's type, FLOP/s.
-func (c *Card) PeakOf(kind string) float64 {
-	p := Profile{GPU: c.GPU}
-	switch kind {
-	case "fp8", "fp8_block", "int8":
-		return p.peakFP8()
-	case "nvfp4":
-		return p.peakFP4()
+// PeakOf returns the arithmetic peak for weights of a Grid's type, FLOP/s. A card without FP4
+// computes in FP8, one without FP8 in FP16.
+func (g *GPU) PeakOf(kind string) float64 {
+	switch {
+	case kind == "nvfp4" && g.PeakFP4.Set():
+		return g.PeakFP4.SI()
+	case kind != "nvfp4" && WeightBytes(kind) != 1 || !g.PeakFP8.Set():
+		return g.PeakFP16.SI()
 	}
-	return c.GPU.PeakFP16.SI()
+	return g.PeakFP8.SI()
 }
 
 func (k *KernelCosts) checkGrids() error {
@@ -186,17 +185,6 @@ func (g *Grid) check(path string) error {
 // leastGridTime is the shortest allowed time of a grid, us.
 const leastGridTime = 1e-3
 
-// lattice interpolates a grid.
-type lattice struct {
-	axes   []Axis
-	times  []float64 // microseconds
-	stride [len(Sizes{})]int
-}
-
-func newLattice(g *Grid) *lattice {
-	return &lattice{axes: g.Axes, times: g.Times, stride: g.Strides()}
-}
-
 // Strides returns, for each axis, the distance in Times between successive values of the axis.
 func (g *Grid) Strides() (strides [len(Sizes{})]int) {
 	step := 1
@@ -207,54 +195,5 @@ func (g *Grid) Strides() (strides [len(Sizes{})]int) {
 	return strides
 }
 
-// seconds returns the time at the given sizes. Below an axis the first point holds, because
-// launches dominate. Beyond it the time grows in proportion, and outside is true.
-func (l *lattice) seconds(sizes Sizes) (t float64, outside bool) {
-	var low [len(sizes)]int
-	var part Sizes
-	grows := 1e-6
-	for i := range l.axes {
-		v, at := sizes[i], l.axes[i].At
-		last := len(at) - 1
-		switch {
-		case v <= at[0]:
-		case v >= at[last]:
-			low[i], outside = last, outside || v > at[last]
-			grows *= v / at[last]
-		default:
-			low[i] = sort.SearchFloat64s(at, v)
-			if at[low[i]] != v {
-				low[i]--
-				part[i] = (v - at[low[i]]) / (at[low[i]+1] - at[low[i]])
-			}
-		}
-	}
-	for corner := range 1 << len(l.axes) {
-		weight, index := 1.0, 0
-		for i := range l.axes {
-			step := corner >> i & 1
-			if step == 1 {
-				weight *= part[i]
-			} else {
-				weight *= 1 - part[i]
-			}
-			index += (low[i] + step) * l.stride[i]
-		}
-		if weight > 0 {
-			t += weight * l.times[index]
-		}
-	}
-	return t * grows, outside
-}
-
 // OfPrompts reports whether the first two sizes are tokens per prompt and prompts.
 func (g *Grid) OfPrompts() bool { return g.Kernel == GridPrefill || g.Kernel == GridLatentPrefill }
-
-// Seconds returns the time of the grid's kernel at the given sizes.
-func (g *Grid) Seconds(sizes Sizes) float64 {
-	if g.OfPrompts() {
-		return newPromptGrid(g, sizes[2:]...).seconds(sizes[0], sizes[1])
-	}
-	t, _ := newLattice(g).seconds(sizes)
-	return t
-}

@@ -38,21 +38,9 @@ func LoadKernels(nameOrPath string) (*Kernels, error) { return loadKernels(nameO
 
 // On returns the kernels on card c, without an engine.
 func (k *Kernels) On(c *Card) (*Profile, error) {
-	costs := k.KernelCosts
-	if k.From != "" {
-		base, err := loadKernels(k.From, "")
-		if err != nil {
-			return nil, err
-		}
-		from, err := LoadCard(base.MeasuredOn)
-		if err != nil {
-			return nil, err
-		}
-		costs = base.KernelCosts.on(from, c)
-		costs.replace(&k.KernelCosts)
-	}
-	return &Profile{Name: c.Name, Title: c.Title, GPU: c.GPU, Link: c.Link, CPU: c.CPU,
-		Interconnect: c.Interconnect, KernelCosts: costs}, nil
+	own := *k
+	err := own.derive("", c)
+	return &Profile{Name: c.Name, Title: c.Title, Chip: c.Chip, KernelCosts: own.KernelCosts}, err
 }
 
 // Write writes kernels as a TOML file, atomically.
@@ -74,32 +62,45 @@ func loadKernels(name, dir string) (*Kernels, error) {
 		return nil, err
 	}
 	if k.From != "" {
-		if err := k.derive(dir); err != nil {
+		here, err := LoadCard(builtin.InFolder(k.MeasuredOn, dir))
+		if err != nil {
+			err = tomlfile.Wrong("measured_on", "%w", err)
+		} else {
+			err = k.derive(dir, here)
+		}
+		if err != nil {
 			return nil, tomlfile.Place(file, text, err)
 		}
 	}
 	return k, tomlfile.Place(file, text, k.Validate())
 }
 
-// derive fills the tables that k lacks from the costs of the kernels file k.From, scaled to this
-// file's card.
-func (k *Kernels) derive(dir string) error {
+// derive fills the tables that k lacks from the costs of the kernels file k.From, scaled to a card.
+func (k *Kernels) derive(dir string, to *Card) error {
+	if k.From == "" {
+		return nil
+	}
 	base, err := loadKernels(k.From, dir)
 	if err != nil {
 		return tomlfile.Wrong("from", "%w", err)
 	}
-	there, err := LoadCard(builtin.InFolder(base.MeasuredOn, dir))
+	from, err := base.home(dir)
 	if err != nil {
-		return fmt.Errorf("kernels %s: measured_on: %w", base.Name, err)
-	}
-	here, err := LoadCard(builtin.InFolder(k.MeasuredOn, dir))
-	if err != nil {
-		return tomlfile.Wrong("measured_on", "%w", err)
+		return err
 	}
 	own := k.KernelCosts
-	k.KernelCosts = base.KernelCosts.on(there, here)
+	k.KernelCosts = base.KernelCosts.on(from, to)
 	k.replace(&own)
 	return nil
+}
+
+// home returns the card on which the kernels were measured.
+func (k *Kernels) home(dir string) (*Card, error) {
+	c, err := LoadCard(builtin.InFolder(k.MeasuredOn, dir))
+	if err != nil {
+		return nil, fmt.Errorf("kernels %s: measured_on: %w", k.Name, err)
+	}
+	return c, nil
 }
 
 // replace copies every table that is set in other.

@@ -35,9 +35,8 @@ func Load(gpu, engine string, changes Changes) (*Profile, error) {
 	}
 	c = c.with(changes)
 	p := &Profile{
-		Name: c.Name, Title: c.Title, Provenance: k.Provenance, GPU: c.GPU, Link: c.Link, CPU: c.CPU,
-		Interconnect: c.Interconnect,
-		KernelCosts:  k.KernelCosts.on(measured, c), EngineCosts: e.EngineCosts.onHost(c.CPU.Speed),
+		Name: c.Name, Title: c.Title, Provenance: k.Provenance, Chip: c.Chip,
+		KernelCosts: k.KernelCosts.on(measured, c), EngineCosts: e.EngineCosts.onHost(c.CPU.Speed),
 	}
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("gpu %s under engine %s: %w", c.Name, e.Name, err)
@@ -65,9 +64,7 @@ func (c *Card) kernelsOf(library, gpu string) (k *Kernels, measured *Card, err e
 	if k, err = loadKernels(file, dir); err != nil || k.MeasuredOn == c.Name {
 		return k, c, err
 	}
-	if measured, err = LoadCard(builtin.InFolder(k.MeasuredOn, dir)); err != nil {
-		err = fmt.Errorf("kernels %s: measured_on: %w", k.Name, err)
-	}
+	measured, err = k.home(dir)
 	return k, measured, err
 }
 
@@ -108,7 +105,7 @@ func (p *Profile) Write(path, engine string) error {
 	k := &Kernels{Name: p.Name + "-kernels", Title: "kernels as measured on " + p.Title,
 		MeasuredOn: filepath.Base(path), Provenance: p.Provenance, KernelCosts: p.KernelCosts}
 	c := &Card{Name: p.Name, Title: p.Title, Kernels: KernelFiles{kernels, kernels, kernels},
-		GPU: p.GPU, Link: p.Link, CPU: p.CPU, Interconnect: p.Interconnect}
+		Chip: p.Chip}
 	if built, err := LoadCard(p.Name); err == nil && built.Kernels.FA3 != built.Kernels.FA2 {
 		c.Kernels.FA3 = built.Kernels.FA3 // no calibration measures it
 	}

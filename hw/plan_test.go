@@ -1,13 +1,13 @@
 package hw
 
 import (
+	"math"
 	"strings"
 	"testing"
 )
 
 func TestKVBudgetFacts(t *testing.T) {
 	p := mustProfile(t, "a100-40gb")
-	var facts []fact
 	for _, c := range []struct {
 		model       string
 		gib, tokens float64
@@ -20,11 +20,12 @@ func TestKVBudgetFacts(t *testing.T) {
 		if sum := h.Weights + h.Runtime + h.Activations + h.Logits + h.KV; sum != h.Usable {
 			t.Errorf("%s: parts add up to %d, usable is %d", c.model, sum, h.Usable)
 		}
-		facts = append(facts,
-			near("a100-40gb KV at 0.9, "+c.model+", GiB", c.gib, float64(h.KV)/(1<<30)),
-			near("a100-40gb KV at 0.9, "+c.model+", tokens", c.tokens, float64(h.KV/m.KVBytesPerToken())))
+		gib, tokens := float64(h.KV)/(1<<30), float64(h.KV/m.KVBytesPerToken())
+		if math.Abs(gib/c.gib-1) > 0.1 || math.Abs(tokens/c.tokens-1) > 0.1 {
+			t.Errorf("a100-40gb, %s: KV at 0.9 is %.1f GiB or %.0f tokens, want %g and %g", c.model, gib,
+				tokens, c.gib, c.tokens)
+		}
 	}
-	report(t, facts)
 }
 
 func TestKVBudgetErrors(t *testing.T) {
@@ -43,15 +44,6 @@ func TestKVBudgetErrors(t *testing.T) {
 	}{{0, 1, 1}, {1.1, 1, 1}, {0.9, 0, 1}, {0.9, 1, 0}} {
 		if _, err := p.KVBudget(m, c.utilisation, c.tokens, c.requests); err == nil {
 			t.Errorf("%+v: want an error", c)
-		}
-	}
-}
-
-func TestDecodeIterationErrors(t *testing.T) {
-	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
-	for _, c := range [][2]int{{0, 1}, {1, 0}} {
-		if _, err := DecodeIteration(p, m, c[0], c[1]); err == nil {
-			t.Errorf("%v: want an error", c)
 		}
 	}
 }

@@ -1,5 +1,7 @@
 package hw
 
+import "github.com/sparseserve/sparseserve/hw/llm"
+
 // Profile is a machine as the cost models use it: a card, the kernels that an engine runs on it,
 // and the engine's own host time (machine.go combines them). Every number is a Figure or a row that
 // embeds one. The dim tag names the figure's dimension. Coordinates of rows have their unit in the
@@ -8,12 +10,8 @@ type Profile struct {
 	Name       string     `toml:"name" want:"a name"` // the card's
 	Title      string     `toml:"title"`              // the card's
 	Provenance Provenance `toml:"provenance"`
-	GPU        GPU        `toml:"gpu"`
-	Link       Link       `toml:"link"`
-	CPU        CPU        `toml:"cpu"`
 
-	Interconnect Interconnect `toml:"interconnect,omitempty"`
-
+	Chip
 	KernelCosts
 	EngineCosts
 }
@@ -199,4 +197,46 @@ type Saving struct {
 type ScatterRow struct {
 	Threads int `toml:"threads"`
 	Figure  `dim:"rate" by:"cpu"`
+}
+
+// Selected is the time of a layer's small kernels if an indexer selects the latents that attention
+// reads (DeepSeek sparse attention). The larger kernels have grids.
+type Selected struct {
+	Launch      Figure `toml:"launch,omitempty" dim:"time,optional"`
+	IndexLaunch Figure `toml:"index_launch,omitempty" dim:"time,optional"` // of the indexer
+}
+
+// SwapCost is the kernel of hot buffers. One launch serves all requests of a layer. Each request
+// has one CTA, which walks the request's buffer and reads missing rows from the host:
+//
+//	t = max(launch + waves slots scan + max(B / rate, b / request_rate), B / link)
+//
+// with B the bytes of all rows, b the bytes of the request with most misses, and waves the requests
+// divided by the SMs, rounded up. request_rate matters because the reads of one SM do
+// not fill the link.
+type SwapCost struct {
+	Launch Figure `toml:"launch,omitempty" dim:"time,optional"`
+	// per wave, for 1,024 slots of a buffer
+	Scan Figure `toml:"scan,omitempty" dim:"time,optional"`
+	Rate Figure `toml:"rate,omitempty" dim:"rate,optional" by:"h2d"`
+	// rate of the rows of one request
+	RequestRate Figure `toml:"request_rate,omitempty" dim:"rate,optional" by:"h2d"`
+}
+
+// Linears returns the weights of the linears of a layer.
+func (s *Shape) Linears() int64 {
+	m := s.Model()
+	return m.LayerLinears()
+}
+
+// Model returns a model of the shape.
+func (s *Shape) Model() llm.Model {
+	return llm.Model{Hidden: s.Hidden, QHeads: s.QHeads, KVHeads: s.KVHeads, HeadDim: s.HeadDim,
+		FFN: s.FFN}
+}
+
+// Matches reports whether a model has the shape.
+func (s *Shape) Matches(m *llm.Model) bool {
+	return s.Hidden == m.Hidden && s.QHeads == m.QHeads && s.KVHeads == m.KVHeads &&
+		s.HeadDim == m.HeadDim && s.FFN == m.FFN
 }

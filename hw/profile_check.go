@@ -89,7 +89,7 @@ func (p *KernelCosts) checkRows(
 	for i := range n {
 		path := fmt.Sprintf("%s[%d]", name, i)
 		shape, tokens := row(i)
-		if p.shape(shape) == nil {
+		if p.ShapeOf(shape) == nil {
 			var known []string
 			for _, s := range p.Shapes {
 				known = append(known, s.Name)
@@ -122,8 +122,8 @@ func (p *KernelCosts) checkPrefill() error {
 	return nil
 }
 
-// shape returns the named shape, or nil.
-func (p *KernelCosts) shape(name string) *Shape {
+// ShapeOf returns the named shape, or nil.
+func (p *KernelCosts) ShapeOf(name string) *Shape {
 	for i := range p.Shapes {
 		if p.Shapes[i].Name == name {
 			return &p.Shapes[i]

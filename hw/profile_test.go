@@ -2,7 +2,6 @@ package hw
 
 import (
 	"embed"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,8 +10,6 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/hw/builtin"
-	"github.com/sparseserve/sparseserve/hw/llm"
-	"github.com/sparseserve/sparseserve/internal/tomlfile"
 )
 
 func TestProfilesRoundTrip(t *testing.T) {
@@ -177,43 +174,4 @@ func TestEveryFigureHasASource(t *testing.T) {
 			t.Errorf("%s: %d values, %d sources", name, values, sources)
 		}
 	}
-}
-
-func FuzzParseProfile(f *testing.F) {
-	for _, name := range CardNames() {
-		data, err := tomlfile.Encode(mustProfile(f, name))
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(string(data))
-	}
-	f.Add("[[linears]]\nshape = '''\n")
-	f.Add("a = [ { b = ")
-	m, err := llm.Load("llama3-8b")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		p := new(Profile)
-		if tomlfile.Decode("card.toml", text, p) != nil || p.Validate() != nil {
-			return
-		}
-		d, err := NewDevice(p, &m, DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash})
-		if err != nil {
-			t.Fatalf("a valid profile makes no device: %v", err)
-		}
-		w := mixedBatch()[0]
-		if c := d.costs.layer(&w); c.linears <= 0 || c.prefill <= 0 || c.sparse <= 0 || c.scoring <= 0 {
-			t.Fatalf("a valid profile prices %+v", *c)
-		}
-	})
-}
-
-// wrongKey is the key that a profile's validation names.
-func wrongKey(p *Profile) (key string, err error) {
-	err = p.Validate()
-	if at := new(tomlfile.KeyError); errors.As(err, &at) {
-		key = at.Path
-	}
-	return key, err
 }

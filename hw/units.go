@@ -65,8 +65,8 @@ func (f Figure) SI() float64 {
 	return math.NaN()
 }
 
-// optional returns the value in SI, or 0 if it is not set.
-func (f Figure) optional() float64 {
+// Optional returns the value in SI, or 0 if it is not set.
+func (f Figure) Optional() float64 {
 	if !f.Set() {
 		return 0
 	}

@@ -3,7 +3,7 @@ package sim_test
 import (
 	"testing"
 
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -217,8 +217,8 @@ func TestPrefixesLoadBesideTheLayerBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(blocks int64, query int) metrics.Timing {
-		d, err := hw.NewDevice(profile(t, "h200"), &m, hw.DeviceOptions{LoadEngine: hw.LoadFlash,
-			SaveEngine: hw.SaveFlash, Offload: true})
+		d, err := cost.NewDevice(profile(t, "h200"), &m, cost.DeviceOptions{LoadEngine: cost.LoadFlash,
+			SaveEngine: cost.SaveFlash, Offload: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -43,12 +44,12 @@ func decoding(t testing.TB, eviction string, change func(*sim.Spec)) *sim.Server
 	if change != nil {
 		change(&spec)
 	}
-	options := hw.DeviceOptions{}
+	options := cost.DeviceOptions{}
 	if spec.Offload.On {
-		options = hw.DeviceOptions{LoadEngine: "flash", SaveEngine: "flash", Offload: true,
+		options = cost.DeviceOptions{LoadEngine: "flash", SaveEngine: "flash", Offload: true,
 			SaveBufferBytes: 256 << 20}
 	}
-	device, err := hw.NewDevice(gpu, &model, options)
+	device, err := cost.NewDevice(gpu, &model, options)
 	if err != nil {
 		t.Fatal(err)
 	}

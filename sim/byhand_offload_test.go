@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
@@ -85,7 +85,7 @@ func tinyBlock() int64 {
 	return m.Geometry(4).BlockBytes
 }
 
-var _ sim.Device = (*hw.Device)(nil)
+var _ sim.Device = (*cost.Device)(nil)
 
 // asked notes what a device is asked to compute and to move.
 type asked struct {

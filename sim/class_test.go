@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/memory"
@@ -68,7 +68,7 @@ func TestLawsOfPrefixesWithWindows(t *testing.T) {
 
 // bounds holds the work of each layer against the contexts of the batch.
 type bounds struct {
-	*hw.Device
+	*cost.Device
 	t       *rapid.T
 	bound   int
 	checked int

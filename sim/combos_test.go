@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -106,8 +107,8 @@ func (c *scenario) worth(t fatal) func(from, to, ssd int) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	prices := hw.NewPrefixPrices(profile(t, c.gpu), &c.model,
-		hw.PrefixOptions{Drive: drive, GPUs: 1, Chunk: 1 << 20}, c.spec.Prefill.ChunkTokens)
+	prices := cost.NewPrefixPrices(profile(t, c.gpu), &c.model,
+		cost.PrefixOptions{Drive: drive, GPUs: 1, Chunk: 1 << 20}, c.spec.Prefill.ChunkTokens)
 	token := c.model.Geometry(1).TokenBytes()
 	return func(from, to, ssd int) bool {
 		l := sim.PrefixLoad{Bytes: int64(to-from) * token, SSD: int64(ssd) * token}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/kv"
 	"github.com/sparseserve/sparseserve/sim/memory"
@@ -11,14 +12,14 @@ import (
 )
 
 // modelled returns the modelled device of a scenario.
-func (c *scenario) modelled(t fatal, gpu *hw.Profile) *hw.Device {
-	opts := hw.DeviceOptions{Prefix: hw.PrefixOptions{GPUs: 1, Chunk: 1 << 20}}
+func (c *scenario) modelled(t fatal, gpu *hw.Profile) *cost.Device {
+	opts := cost.DeviceOptions{Prefix: cost.PrefixOptions{GPUs: 1, Chunk: 1 << 20}}
 	var err error
 	if opts.Prefix.Drive, err = hw.LoadDrive("pm9a3"); err != nil {
 		t.Fatal(err)
 	}
 	if c.spec.Offload.On {
-		opts = hw.DeviceOptions{
+		opts = cost.DeviceOptions{
 			LoadEngine: c.spec.Offload.Load, SaveEngine: c.spec.Offload.Save, Offload: true,
 			SaveBufferBytes: int64(c.spec.Offload.SaveBufferMiB * (1 << 20)),
 		}
@@ -27,7 +28,7 @@ func (c *scenario) modelled(t fatal, gpu *hw.Profile) *hw.Device {
 		opts.HotSlots, opts.BlockTokens = c.spec.Offload.HotBuffer, c.spec.BlockTokens
 	}
 	opts.Pipelined = c.spec.Progressive() && c.spec.Selection.Pipelined
-	d, err := hw.NewDevice(gpu, &c.model, opts)
+	d, err := cost.NewDevice(gpu, &c.model, opts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -22,7 +22,7 @@ func drawHot(t *rapid.T) *scenario {
 	s.PrefixCache.Mode, s.PrefixCache.Attend, s.Offload.BatchControl = sim.PrefixOff, sim.PrefixDense,
 		false
 	s.Prefill.Split = rapid.SampledFrom([]string{"plain", "chunked"}).Draw(t, "hot prefill")
-	s.Offload.Load, s.Selection.SinkBlocks, s.Selection.RecentBlocks = hw.LoadSwap, 0, 1
+	s.Offload.Load, s.Selection.SinkBlocks, s.Selection.RecentBlocks = cost.LoadSwap, 0, 1
 	s.Selection.BudgetTokens = s.BlockTokens * rapid.SampledFrom([]int{2, 3, 7}).Draw(t, "hot budget")
 	s.Offload.HotBuffer = (s.Selection.BudgetTokens/s.BlockTokens + n("buffer", 0, 8)) * s.BlockTokens
 	s.Offload.HotRelease = rapid.SampledFrom(sim.HotReleases()).Draw(t, "release")
@@ -141,7 +141,7 @@ func servedHot() *scenario {
 	c := &scenario{model: tiny(3, 2), gpu: "h200", seed: 3, hbm: 1 << 40}
 	c.spec = sim.Spec{Selection: sim.SelectionSpec{On: true, Policy: "indexer", BudgetTokens: 16,
 		RecentBlocks: 1}, BlockTokens: 2,
-		Offload: sim.OffloadSpec{On: true, Load: hw.LoadSwap, Save: "flash", HotBuffer: 24,
+		Offload: sim.OffloadSpec{On: true, Load: cost.LoadSwap, Save: "flash", HotBuffer: 24,
 			WorkingSetSteps: 12, SaveBufferMiB: 1}, DRAMGiB: 1.0 / 16,
 		Utilisation: 0.9, Scheduler: "vllm-v1", MaxRequests: 4, MaxTokens: 1000,
 		Prefill:    sim.PrefillSpec{ChunkTokens: 1000, Split: "chunked", OverLength: "reject"},

@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -36,8 +37,8 @@ func TestLaw6PrefixTiersMoveAtTheirRates(t *testing.T) {
 		}
 		drive.Read.Value *= slower / 30 // slower than the link
 		drive.Write.Value *= slower
-		d, err := hw.NewDevice(gpu, &c.model, hw.DeviceOptions{
-			Prefix: hw.PrefixOptions{Drive: drive, GPUs: 1, Chunk: 1 << 20}})
+		d, err := cost.NewDevice(gpu, &c.model, cost.DeviceOptions{
+			Prefix: cost.PrefixOptions{Drive: drive, GPUs: 1, Chunk: 1 << 20}})
 		if err != nil {
 			t.Fatal(err)
 		}

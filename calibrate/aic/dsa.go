@@ -4,7 +4,9 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/hw/llm"
+	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -98,7 +100,7 @@ func promptTimes(g *hw.Grid, modules []module) (map[hw.Sizes]float64, map[*modul
 	largest := map[hw.Sizes]*module{}
 	for i := range modules {
 		m := &modules[i]
-		if hw.KVType(m.model) != g.Type || m.model.WeightBytesEach != 1 ||
+		if m.model.KVType() != g.Type || m.model.WeightBytesEach != 1 ||
 			m.work.Prefill[0].Prefix > 0 {
 			continue
 		}
@@ -116,7 +118,7 @@ func promptTimes(g *hw.Grid, modules []module) (map[hw.Sizes]float64, map[*modul
 }
 
 func (m *module) price(p *hw.Profile) float64 {
-	return m.linears + p.SelectedSeconds(m.model, &m.work)
+	return m.linears + cost.SelectedSeconds(p, m.model, &m.work)
 }
 
 // launches imports the small kernels of a decode layer from SGLang's modules, which run fused in
@@ -147,7 +149,7 @@ func (im *importer) launches(p *hw.Profile) error {
 	for i := range im.costs.Grids {
 		for j, t := range im.costs.Grids[i].Times {
 			if g := &im.costs.Grids[i]; g.Kernel == hw.GridSelected {
-				g.Times[j] = digits(t+f.Launch.Value+f.IndexLaunch.Value, gridDigits)
+				g.Times[j] = stats.Significant(t+f.Launch.Value+f.IndexLaunch.Value, gridDigits)
 			}
 		}
 	}
@@ -215,7 +217,7 @@ func (im *importer) modules(p *hw.Profile, operation, engine string) ([]module, 
 		}
 		key.tokens = q
 		if _, ok := linears[key]; !ok {
-			linears[key] = p.ModuleLinears(m.model, int(q))
+			linears[key] = cost.ModuleLinears(p, m.model, int(q))
 		}
 		m.linears = linears[key]
 		out = append(out, m)

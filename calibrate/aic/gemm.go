@@ -53,7 +53,7 @@ func (im *importer) gemms() error {
 				r.of.N, r.of.K)
 		}
 		flops := 2 * float64(r.of.M) * float64(r.of.N) * float64(r.of.K)
-		if peak := im.card.PeakOf(kind); flops/(r.Latency*1e-3) > peak {
+		if peak := im.card.GPU.PeakOf(kind); flops/(r.Latency*1e-3) > peak {
 			return im.fault("gemm_perf", r.line, "%d x %d x %d of %s in %.4g ms are %.4g TFLOP/s, above "+
 				"the card's peak of %.4g: the nominal figures describe another card", r.of.M, r.of.N, r.of.K,
 				r.of.Type, r.Latency, flops/r.Latency/1e9, peak/1e12)

@@ -10,6 +10,8 @@ import (
 	"slices"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
+	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
 // Options configure an import.
@@ -118,7 +120,7 @@ func (im *importer) grid(g hw.Grid, times map[hw.Sizes]float64, c common,
 			t = inProportion(&g, all, sizes)
 			all[sizes] = t
 		}
-		g.Times = append(g.Times, digits(t*1e3, gridDigits))
+		g.Times = append(g.Times, stats.Significant(t*1e3, gridDigits))
 	})
 	if slices.Contains(g.Times, 0) {
 		return fmt.Errorf("tables: %s: no %s of %s of the smallest sizes, from which larger ones could "+
@@ -147,7 +149,8 @@ func (im *importer) grid(g hw.Grid, times map[hw.Sizes]float64, c common,
 		if !inside || g.Type == "fp8_block" && im.hosted[sizes] {
 			continue
 		}
-		off = append(off, Judged{sizes[0] * sizes[1] * max(1, sizes[2]), t * 1e-3, g.Seconds(sizes), !on})
+		off = append(off, Judged{sizes[0] * sizes[1] * max(1, sizes[2]), t * 1e-3,
+			cost.GridSeconds(&g, sizes), !on})
 	}
 	im.judge(g.Kernel+" of "+g.Type, len(times), off)
 	return nil
@@ -224,18 +227,10 @@ func place(g *hw.Grid, sizes hw.Sizes) (inside, on bool) {
 }
 
 // round keeps four significant digits.
-func round(x float64) float64 { return digits(x, 4) }
+func round(x float64) float64 { return stats.Significant(x, 4) }
 
 // gridDigits is the significant digits of a grid's times; the tables repeat within a percent.
 const gridDigits = 3
-
-func digits(x float64, n int) float64 {
-	if x == 0 {
-		return 0
-	}
-	scale := math.Pow(10, float64(n-1)-math.Floor(math.Log10(math.Abs(x))))
-	return math.Round(x*scale) / scale
-}
 
 // bases maps a card's fa2 kernels to the kernels that give the costs that no table has.
 var bases = map[string]string{"hopper-mma": "hopper-fa3", "ampere": "ampere-fa2"}

@@ -14,6 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 )
 
 // gemmTable is one of GEMMs as AIConfigurator writes it.
@@ -78,7 +79,7 @@ func TestGEMMsAreReadBack(t *testing.T) {
 	g := &made.Kernels.Grids[0]
 	for _, at := range [][3]int64{{1, 128, 128}, {512, 4096, 8192}, {640, 4096, 8192},
 		{640, 3072, 3072}, {1, 32768, 4096}} {
-		got := g.Seconds(hw.Sizes{float64(at[0]), float64(at[1]), float64(at[2])}) * 1e3
+		got := cost.GridSeconds(g, hw.Sizes{float64(at[0]), float64(at[1]), float64(at[2])}) * 1e3
 		if want := gemmTime(at[0], at[1], at[2]); math.Abs(got/want-1) > 5e-3 {
 			t.Errorf("GEMM %v: %g ms, the table says %g", at, got, want)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 )
 
 // Sizes of the grids of attention over latents.
@@ -70,7 +71,7 @@ func restOf(kv string, modules []module) (times map[hw.Sizes]float64, gap float6
 	var gaps []float64
 	for i := range modules {
 		m := &modules[i]
-		if hw.KVType(m.model) != kv || m.model.WeightBytesEach != 2 {
+		if m.model.KVType() != kv || m.model.WeightBytesEach != 2 {
 			continue
 		}
 		at := m.sizes()
@@ -110,7 +111,7 @@ func (im *importer) latentGrid(g hw.Grid, part string, modules []module, c commo
 		func(m *module) (seconds float64, inside, seen bool) {
 			at := m.sizes()
 			inside, on := place(made, at)
-			return m.linears + made.Seconds(at) + gap - launch, inside,
+			return m.linears + cost.GridSeconds(made, at) + gap - launch, inside,
 				on && m.model.WeightBytesEach == 2
 		})
 	return nil
@@ -132,7 +133,7 @@ func (im *importer) judgeModules(name, kv string, points int, modules []module,
 	var off []Judged
 	for i := range modules {
 		m := &modules[i]
-		if hw.KVType(m.model) == kv {
+		if m.model.KVType() == kv {
 			if t, inside, seen := price(m); inside {
 				off = append(off, Judged{float64(m.work.Tokens), m.seconds, t, !seen})
 			}

@@ -7,6 +7,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
+	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
 // expertColumns are the columns of moe_perf: routed experts of a layer.
@@ -151,7 +153,7 @@ func (im *importer) fitExperts(kind string, all []row[expertColumns]) {
 	})
 	g := hw.Grid{Kernel: hw.GridExpert, Type: kind, From: hw.Imported, Axes: []hw.Axis{
 		axis("tokens", expertTokens), axis("weights", expertWeights)}}
-	bytes, peak, hbm := hw.WeightBytes(kind), im.card.PeakOf(kind), im.card.GPU.HBMBandwidth.SI()
+	bytes, peak, hbm := hw.WeightBytes(kind), im.card.GPU.PeakOf(kind), im.card.GPU.HBMBandwidth.SI()
 	guess := []float64{20e-6, 2 / hbm} // launch and copies, then the grid
 	g.Each(func(at hw.Sizes) {
 		guess = append(guess, 50e-9+at[1]*math.Max(bytes/hbm, 2*at[0]/peak))
@@ -164,7 +166,7 @@ func (im *importer) fitExperts(kind string, all []row[expertColumns]) {
 		e.each(func(experts, tokens float64) {
 			for j := range g.Times {
 				g.Times[j] = 1e6
-				row[2+j] += guess[2+j] * experts * g.Seconds(hw.Sizes{tokens, e.weights()})
+				row[2+j] += guess[2+j] * experts * cost.GridSeconds(&g, hw.Sizes{tokens, e.weights()})
 				g.Times[j] = 0
 			}
 		})
@@ -181,7 +183,7 @@ func (im *importer) fitExperts(kind string, all []row[expertColumns]) {
 	}
 	x := leastSquares(make([]float64, len(rows)), terms, pairs)
 	for j := range g.Times {
-		g.Times[j] = digits(x[2+j]*guess[2+j]*1e6, gridDigits)
+		g.Times[j] = stats.Significant(x[2+j]*guess[2+j]*1e6, gridDigits)
 	}
 	if len(skewed) == len(all) { // sums over many loads leave single times open
 		rising(&g)
@@ -200,7 +202,7 @@ func (im *importer) fitExperts(kind string, all []row[expertColumns]) {
 			e := &rows[i].of
 			t := x[0]*guess[0] + x[1]*guess[1]*float64(2*e.Tokens*e.TopK*e.Hidden)
 			e.each(func(experts, tokens float64) {
-				t += experts * g.Seconds(hw.Sizes{tokens, e.weights()})
+				t += experts * cost.GridSeconds(&g, hw.Sizes{tokens, e.weights()})
 			})
 			off = append(off, Judged{float64(e.Tokens), rows[i].Latency * 1e-3, t, i%every == every-1})
 		}

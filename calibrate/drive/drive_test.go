@@ -7,11 +7,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/builtin"
 )
 
 // direct returns an empty folder on a drive: for temporary files or, where these are in memory, in
@@ -59,14 +61,14 @@ func TestMeasuredDriveLoads(t *testing.T) {
 	}
 	d := found.Describe("here", "2026-11-25")
 	path := filepath.Join(t.TempDir(), "here.toml")
-	if err := os.WriteFile(path, File(d), 0o600); err != nil {
+	if err := builtin.Write(map[string]any{path: d}); err != nil {
 		t.Fatal(err)
 	}
 	loaded, err := hw.LoadDrive(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(File(loaded)) != string(File(d)) || loaded.Read.Value < loaded.Depths[0].Rate.Value ||
+	if !reflect.DeepEqual(loaded, d) || loaded.Read.Value < loaded.Depths[0].Rate.Value ||
 		loaded.Reads.Value < loaded.Depths[0].Reads.Value {
 		t.Errorf("%+v is not %+v", loaded, d)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/cuda/weights"
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -193,7 +193,7 @@ func TestListsAreAsLongAsTheModelHasThem(t *testing.T) {
 		step()
 	}
 	got := float64(m.bytes.Load()) / steps / float64(model.Layers)
-	if want := hw.ListBytes(model, requests*2048); got < want || got > 1.1*want {
+	if want := cost.ListBytes(model, requests*2048); got < want || got > 1.1*want {
 		t.Errorf("%.0f bytes a layer went up, the model has %.0f of lists", got, want)
 	}
 }

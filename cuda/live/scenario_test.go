@@ -10,6 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/reference"
 	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -218,7 +219,7 @@ func library(s *sim.Spec) *dsa.Library {
 
 // modelledDevice prices steps with a host that is fast, because the requests of the cases arrive so
 // that they meet in its batches.
-func modelledDevice(s *sim.Spec, m *llm.Model) (*hw.Device, error) {
+func modelledDevice(s *sim.Spec, m *llm.Model) (*cost.Device, error) {
 	gpu, err := hw.Load("h200", "sparseserve-live", nil)
 	if err != nil {
 		return nil, err
@@ -230,13 +231,13 @@ func modelledDevice(s *sim.Spec, m *llm.Model) (*hw.Device, error) {
 	for i, us := range []float64{3.077, 6.776, 18.54, 10.3, 19.54, 17.45, 17.39} {
 		gpu.LayerOverhead[i].Value = us
 	}
-	opts := hw.DeviceOptions{}
+	opts := cost.DeviceOptions{}
 	if s.Offload.On {
-		opts = hw.DeviceOptions{LoadEngine: s.Offload.Load, SaveEngine: s.Offload.Save, Offload: true,
+		opts = cost.DeviceOptions{LoadEngine: s.Offload.Load, SaveEngine: s.Offload.Save, Offload: true,
 			SaveBufferBytes: int64(s.Offload.SaveBufferMiB * (1 << 20))}
 	}
 	opts.Pipelined = s.Progressive() && s.Selection.Pipelined
-	return hw.NewDevice(gpu, m, opts)
+	return cost.NewDevice(gpu, m, opts)
 }
 
 // counted keeps and sums up what the server records.

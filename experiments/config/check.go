@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
@@ -31,8 +32,8 @@ var specEnums = []struct {
 	{"selection.policy", dsa.Names()},
 	{"selection.per", []string{sim.PerKVHead, sim.PerQueryHead}},
 	{"selection.stop", []string{"layer", sim.PSAStopHead}},
-	{"offload.load", hw.LoadEngines()},
-	{"offload.save", hw.SaveEngines()},
+	{"offload.load", cost.LoadEngines()},
+	{"offload.save", cost.SaveEngines()},
 	{"offload.lookup", []string{"host", sim.LookupGPU}},
 	{"offload.eviction", kv.EvictionNames()},
 	{"offload.pool", []string{"unified", "per-layer"}},
@@ -130,7 +131,7 @@ var offloadRules = []rule{
 		reason: "swap is the kernel of hot buffers, and theirs alone: offload.hot_buffer = " +
 			"{offload.hot_buffer}",
 		when: func(s *sim.Spec) bool {
-			return s.Hot() != (s.Offload.On && s.Offload.Load == hw.LoadSwap)
+			return s.Hot() != (s.Offload.On && s.Offload.Load == cost.LoadSwap)
 		}},
 	{key: "offload.hot_buffer", with: "offload.hot_release offload.host_pool_ratio",
 		reason: "hot_release and host_pool_ratio need a hot buffer; set it, as to 4096",

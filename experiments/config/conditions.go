@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
@@ -71,11 +72,11 @@ var conditions = map[string]condition{
 		ofSystem(func(s *sim.Spec) bool { return s.Offload.On || s.PrefixTiers() })},
 	"kernel_copies": {`kernels that copy (offload.load = "flash", offload.save = "gpu", or hot ` +
 		"buffers)", ofSystem(func(s *sim.Spec) bool {
-		return s.Offload.On && (s.Offload.Load == hw.LoadFlash || s.Offload.Save == hw.SaveGPU ||
+		return s.Offload.On && (s.Offload.Load == cost.LoadFlash || s.Offload.Save == cost.SaveGPU ||
 			s.Hot())
 	})},
 	"scatters": {`saves that the host scatters (offload.save = "flash")`,
-		ofSystem(func(s *sim.Spec) bool { return s.Offload.On && s.Offload.Save == hw.SaveFlash })},
+		ofSystem(func(s *sim.Spec) bool { return s.Offload.On && s.Offload.Save == cost.SaveFlash })},
 	"hits": {`hits of prefixes (workload.prefix_hit, or prefix_cache.mode)`,
 		func(p *Point, _ *llm.Model) bool {
 			return p.Workload.PrefixHit > 0 || p.System.CachesPrefixes()

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
@@ -37,7 +38,7 @@ func WouldFit(p Point, tokens int) string {
 // holds reports whether the GPUs of a point have memory for its model and the KV of n tokens.
 func (p *Point) holds(tokens int) bool {
 	machine, err := p.Machine()
-	if err != nil || machine.CheckParallel(p.System.TensorParallel) != nil {
+	if err != nil || cost.CheckParallel(machine, p.System.TensorParallel) != nil {
 		return false
 	}
 	shard, err := p.Shard()

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
@@ -80,6 +80,6 @@ func (in inputs) decodeStep(c *Config, system int) (des.Time, error) {
 		if err != nil {
 			return 0, err
 		}
-		return hw.ReferenceIteration(machine, &model)
+		return cost.ReferenceIteration(machine, &model)
 	})
 }

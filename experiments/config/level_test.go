@@ -7,6 +7,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/hw/llm"
 )
 
@@ -21,7 +22,7 @@ func step(t *testing.T, model, gpu, engine string) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := hw.ReferenceIteration(p, &m)
+	d, err := cost.ReferenceIteration(p, &m)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
@@ -111,6 +112,6 @@ func (p *Point) Bounds() ([]Bound, error) {
 	if err != nil {
 		return nil, err
 	}
-	iteration, err := hw.ReferenceIteration(machine, &model)
+	iteration, err := cost.ReferenceIteration(machine, &model)
 	return p.SLO.Bounds(iteration.Seconds()), err
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -58,18 +59,18 @@ func tier(r rule) []rule {
 
 // PrefixOptions returns how a system moves cached prefixes on each GPU. tokenBytes is the KV size
 // of a token. A tier has room for at least one chunk.
-func PrefixOptions(s *sim.Spec, tokenBytes int64) (hw.PrefixOptions, error) {
+func PrefixOptions(s *sim.Spec, tokenBytes int64) (cost.PrefixOptions, error) {
 	drive, err := hw.LoadDrive(s.PrefixCache.Drive)
 	chunk := float64(int64(s.PrefixCache.Chunk)*tokenBytes) * float64(s.TensorParallel) / (1 << 30)
 	for i, gib := range [...]float64{s.PrefixCache.DRAMGiB, s.PrefixCache.SSDGiB} {
 		if gib > 0 && gib < chunk {
-			return hw.PrefixOptions{}, &KeyError{Value: Show(gib),
+			return cost.PrefixOptions{}, &KeyError{Value: Show(gib),
 				Key: [...]string{"prefix_cache.dram_gib", "prefix_cache.ssd_gib"}[i],
 				Reason: fmt.Sprintf("has no room for a chunk: prefix_cache.chunk = %d tokens of this "+
 					"model are "+
 					"%.4g GiB", s.PrefixCache.Chunk, chunk)}
 		}
 	}
-	return hw.PrefixOptions{Drive: drive, GPUs: float64(s.TensorParallel),
+	return cost.PrefixOptions{Drive: drive, GPUs: float64(s.TensorParallel),
 		Chunk: int64(s.PrefixCache.Chunk) * tokenBytes}, err
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
@@ -139,7 +140,7 @@ func (l *loader) checkHardware() error {
 		if errors.As(err, &spread) {
 			return refuse("system.expert_parallel", s.ExpertParallel, err, "system.tensor_parallel")
 		}
-		if err = cmp.Or(err, machine.CheckParallel(s.TensorParallel)); err != nil {
+		if err = cmp.Or(err, cost.CheckParallel(machine, s.TensorParallel)); err != nil {
 			return refuse("system.tensor_parallel", s.TensorParallel, err)
 		}
 		_, err = KVBudget(machine, &shard, s)

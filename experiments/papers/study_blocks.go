@@ -6,7 +6,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -67,7 +67,7 @@ func (l *Studies) waits(p config.Point, model *llm.Model, m *kv.Moves) (des.Time
 	if err != nil {
 		return 0, err
 	}
-	d, err := hw.NewDevice(gpu, model, run.DeviceOptions(&p.System))
+	d, err := cost.NewDevice(gpu, model, run.DeviceOptions(&p.System))
 	if err != nil {
 		return 0, err
 	}

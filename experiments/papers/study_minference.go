@@ -7,6 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -92,7 +93,7 @@ func (s *prefillSpec) price(m *llm.Model, gpu *hw.Profile, tokens, gpus int,
 		longest := [2]float64{}
 		for card := range gpus {
 			groups := heads(layer, card)
-			a, x := gpu.PrefillSeconds(m, groups, sim.Span{Query: tokens}, 0)
+			a, x := cost.PrefillSeconds(gpu, m, groups, sim.Span{Query: tokens}, 0)
 			for _, g := range groups {
 				if g.Kind.Indexed() {
 					x += g.Heads * s.IndexHost / 1e3
@@ -104,8 +105,9 @@ func (s *prefillSpec) price(m *llm.Model, gpu *hw.Profile, tokens, gpus int,
 		}
 		attention, index = attention+longest[0], index+longest[1]
 	}
-	costs, work, n := gpu.Costs(m), sim.Work{Tokens: tokens}, float64(gpus)
-	dense := 1 / n * (hw.Seconds(costs.GEMM, work) + s.Elementwise*hw.Seconds(costs.Elementwise, work))
+	costs, work, n := cost.Of(gpu, m), sim.Work{Tokens: tokens}, float64(gpus)
+	dense := 1 / n * (cost.Seconds(costs.GEMM, work) +
+		s.Elementwise*cost.Seconds(costs.Elementwise, work))
 	hidden := 2 * float64(tokens) * float64(m.Hidden)
 	allReduce := 2 * 2 * (n - 1) / n * hidden / (s.Parallel.AllReduce * 1e9)
 	return attention + index + float64(m.Layers)*(dense+allReduce), attention, index
@@ -131,7 +133,7 @@ func (l *Studies) kernels(spec *kernelSpec, t *run.Table) error {
 			var attention, index, density, heads float64
 			for _, g := range groups {
 				one := []pattern.Group{{Head: g.Head, Heads: 1}}
-				a, x := gpu.PrefillSeconds(&head, one, sim.Span{Query: tokens}, 0)
+				a, x := cost.PrefillSeconds(gpu, &head, one, sim.Span{Query: tokens}, 0)
 				attention, index = attention+g.Heads*a, index+g.Heads*x
 				density, heads = density+g.Heads*g.Density(tokens), heads+g.Heads
 			}

@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/pattern"
@@ -67,7 +68,7 @@ func Cost(p *hw.Profile, m *llm.Model, h pattern.Head, tokens int) float64 {
 	one := *m
 	one.QHeads, one.KVHeads = 1, 1
 	span := sim.Span{Query: tokens}
-	all, _ := p.PrefillSeconds(&one, []pattern.Group{{Head: h, Heads: 1}}, span, 0)
-	launch, _ := p.PrefillSeconds(&one, []pattern.Group{{Head: h}}, span, 0)
+	all, _ := cost.PrefillSeconds(p, &one, []pattern.Group{{Head: h, Heads: 1}}, span, 0)
+	launch, _ := cost.PrefillSeconds(p, &one, []pattern.Group{{Head: h}}, span, 0)
 	return all - launch
 }

@@ -3,7 +3,7 @@ package run
 import (
 	"math"
 
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/metrics"
@@ -11,7 +11,7 @@ import (
 
 // paced is a modelled device whose steps, loads and saves take their time multiplied by a factor.
 type paced struct {
-	*hw.Device
+	*cost.Device
 	factor        float64
 	server, clock des.Time // one moment, by the server's clock and by the device's
 }

@@ -4,7 +4,7 @@ import (
 	"iter"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/memory"
@@ -27,7 +27,7 @@ func (s *prepared) belowHBM() (err error) {
 	if s.prefix, err = config.PrefixOptions(spec, token); err != nil {
 		return err
 	}
-	s.prices = hw.NewPrefixPrices(s.gpu, &s.model, s.prefix, spec.Prefill.ChunkTokens)
+	s.prices = cost.NewPrefixPrices(s.gpu, &s.model, s.prefix, spec.Prefill.ChunkTokens)
 	s.server.PrefixWorth = func(from, to, ssd int) bool {
 		l := sim.PrefixLoad{Bytes: int64(to-from) * token, SSD: int64(ssd) * token}
 		return s.prices.Load(l) < s.prices.Compute(from, to)
@@ -70,10 +70,10 @@ func arrivals(w traces.Spec, seed uint64, model traces.Tokenizer) iter.Seq2[sim.
 	}
 }
 
-func (s *prepared) newDevice() (*hw.Device, error) {
+func (s *prepared) newDevice() (*cost.Device, error) {
 	opts := DeviceOptions(&s.point.System)
 	opts.Prefix = s.prefix
-	return hw.NewDevice(s.gpu, &s.model, opts)
+	return cost.NewDevice(s.gpu, &s.model, opts)
 }
 
 // crossovers reports the prefix length from which loading is faster than computing.

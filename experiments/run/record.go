@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/kv"
@@ -24,7 +24,7 @@ func (x *Simulator) Record(ctx context.Context, p config.Point) (*Recorded, erro
 		return nil, err
 	}
 	defer s.close()
-	device, err := hw.NewDevice(s.gpu, &s.model, DeviceOptions(&p.System))
+	device, err := cost.NewDevice(s.gpu, &s.model, DeviceOptions(&p.System))
 	if err != nil {
 		return nil, err
 	}

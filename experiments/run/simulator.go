@@ -10,6 +10,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/internal/warn"
@@ -52,7 +53,7 @@ func NewSimulator() *Simulator { return &Simulator{libraries: map[libraryKey]*ds
 func (x *Simulator) Run(ctx context.Context, p config.Point, sink Sink) (metrics.Summary, error) {
 	return x.RunOn(ctx, p, sink, func(d sim.Device) sim.Device {
 		if sink.StepTime > 0 {
-			return &paced{Device: d.(*hw.Device), factor: sink.StepTime}
+			return &paced{Device: d.(*cost.Device), factor: sink.StepTime}
 		}
 		return d
 	})
@@ -66,7 +67,7 @@ func (x *Simulator) RunOn(ctx context.Context, p config.Point, sink Sink,
 		return metrics.Summary{}, err
 	}
 	defer s.close()
-	var device *hw.Device // the last one made: all share their notes
+	var device *cost.Device // the last one made: all share their notes
 	s.device = func() (sim.Device, error) {
 		last := device
 		var err error
@@ -95,9 +96,9 @@ type prepared struct {
 	device func() (sim.Device, error) // nil: server has one
 
 	selections *os.File // recorded, that the server replays; nil: none
-	prefix     hw.PrefixOptions
-	prices     *hw.PrefixPrices // of prefixes below HBM
-	contexts   [][2]int         // of a live run's requests: tokens, from the prompt's to the last
+	prefix     cost.PrefixOptions
+	prices     *cost.PrefixPrices // of prefixes below HBM
+	contexts   [][2]int           // of a live run's requests: tokens, from the prompt's to the last
 }
 
 func (s *prepared) close() {
@@ -139,7 +140,7 @@ func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
 		Geometry: geometry(&model, &p.System),
 		HBMBytes: kvBytes,
 		Seed:     p.Seed,
-		Engine:   gpu.Server(),
+		Engine:   cost.Server(&gpu.EngineCosts),
 		Measure: sim.Measure{Cutoff: p.Metrics, CardBytes: plan.Size,
 			FixedBytes: plan.Usable - plan.KV},
 	}
@@ -218,7 +219,7 @@ func (s *prepared) replay(path string) (err error) {
 // returns warnings of the device.
 func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*metrics.Run) []warn.Warning) (
 	sum metrics.Summary, err error) {
-	iteration, err := hw.ReferenceIteration(s.gpu, &s.model)
+	iteration, err := cost.ReferenceIteration(s.gpu, &s.model)
 	if err != nil {
 		return metrics.Summary{}, err
 	}
@@ -346,8 +347,8 @@ func (x *Simulator) library(k libraryKey) *dsa.Library {
 }
 
 // DeviceOptions returns the options of the modelled device for a system.
-func DeviceOptions(s *sim.Spec) hw.DeviceOptions {
-	o := hw.DeviceOptions{TopP: s.Sampling == config.SamplingTopP, BlockTokens: s.BlockTokens}
+func DeviceOptions(s *sim.Spec) cost.DeviceOptions {
+	o := cost.DeviceOptions{TopP: s.Sampling == config.SamplingTopP, BlockTokens: s.BlockTokens}
 	o.Pipelined = s.Progressive() && s.Selection.Pipelined
 	if s.Offload.On {
 		o.LoadEngine, o.SaveEngine, o.Offload = s.Offload.Load, s.Offload.Save, true

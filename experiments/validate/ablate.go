@@ -12,6 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/files"
 )
@@ -51,7 +52,7 @@ type askedRun struct {
 	dir     string
 	steps   []live.RecordedStep
 	model   llm.Model
-	options hw.DeviceOptions
+	options cost.DeviceOptions
 	gpu     string
 	engine  string
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/kv"
@@ -42,8 +42,8 @@ func TestShadowPricesTheSameSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fresh := func() *hw.Device {
-			d, err := hw.NewDevice(gpu, &model, run.DeviceOptions(&p.System))
+		fresh := func() *cost.Device {
+			d, err := cost.NewDevice(gpu, &model, run.DeviceOptions(&p.System))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,7 +84,7 @@ func TestShadowPricesTheSameSteps(t *testing.T) {
 		// A model that is slower has a clock of its own.
 		slow := *gpu
 		slow.Host.Step.Value *= 50
-		late, err := hw.NewDevice(&slow, &model, run.DeviceOptions(&p.System))
+		late, err := cost.NewDevice(&slow, &model, run.DeviceOptions(&p.System))
 		if err != nil {
 			t.Fatal(err)
 		}

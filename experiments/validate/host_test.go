@@ -9,6 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/calibrate"
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 )
@@ -42,7 +43,7 @@ func TestFitHostFindsTheHost(t *testing.T) {
 		if r.options.GPULookup {
 			continue
 		}
-		device, err := hw.NewDevice(&host, &r.model, r.options)
+		device, err := cost.NewDevice(&host, &r.model, r.options)
 		if err != nil {
 			t.Fatal(err)
 		}

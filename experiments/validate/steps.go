@@ -8,6 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/metrics"
@@ -54,7 +55,7 @@ func priced(p *config.Point, dir string) ([]step, error) {
 
 // priced prices the steps of the run with the modelled device of a profile.
 func (r *askedRun) priced(gpu *hw.Profile) ([]step, error) {
-	device, err := hw.NewDevice(gpu, &r.model, r.options)
+	device, err := cost.NewDevice(gpu, &r.model, r.options)
 	if err != nil {
 		return nil, err
 	}

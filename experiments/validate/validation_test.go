@@ -10,7 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/cost"
 )
 
 // tinyValidation validates the tiny model in dir. Runs is how many machines it
@@ -58,7 +58,7 @@ func TestLiveSavesWithTheSimulatedThreads(t *testing.T) {
 	if _, _, err := v.Do(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	const want = hw.ScatterThreads
+	const want = cost.ScatterThreads
 	if len(got) == 0 || slices.ContainsFunc(got, func(n int) bool { return n != want }) {
 		t.Errorf("savers of %d threads, want %d each", got, want)
 	}

@@ -259,3 +259,19 @@ func (m *Model) LinearType(bytes float64) string {
 	}
 	return "nvfp4"
 }
+
+// PointwiseBytes returns the bytes that fp16 kernels read and write per token: two norms (read,
+// write), two residual sums (read two, write one), rope over Q and K (read, write), gate times up
+// (read two, write one).
+func (m *Model) PointwiseBytes() float64 {
+	rope := 2 * (m.QHeads + m.KVHeads) * m.HeadDim
+	return 2 * float64(2*2*m.Hidden+2*3*m.Hidden+rope+3*m.FFN)
+}
+
+// KVType returns the type of the KV, as grids and rows name it.
+func (m *Model) KVType() string {
+	if m.KVBytesEach == 1 {
+		return "fp8"
+	}
+	return "bf16"
+}

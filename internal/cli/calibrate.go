@@ -15,6 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/calibrate/drive"
 	"github.com/sparseserve/sparseserve/experiments/validate"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/builtin"
 	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/files"
 )
@@ -177,7 +178,7 @@ func (c *calibrateDrive) Run(ctx context.Context, app *App) error {
 	if err := os.MkdirAll(filepath.Dir(c.Out), 0o755); err != nil {
 		return err
 	}
-	if err := files.Write(c.Out, drive.File(d)); err != nil {
+	if err := builtin.Write(map[string]any{c.Out: d}); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(app.Stdout, "%s: reads of 1 MiB %.4g MB/s, of 4 KiB %.4g 1/s, writes "+

@@ -116,6 +116,12 @@ func Mean(samples []float64, confidence float64) (mean, half float64) {
 	return mean, t * sd / math.Sqrt(n)
 }
 
+// Significant rounds to the given number of significant digits.
+func Significant(v float64, digits int) float64 {
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64)
+	return rounded
+}
+
 // Digits formats a value with three significant digits, and integers in full. It formats a value
 // that is not finite as 0.
 func Digits(v float64) string {

@@ -1,0 +1,126 @@
+package cost
+
+import (
+	"math"
+
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw/llm"
+)
+
+// experts models a layer's routed experts: two grouped GEMMs over the experts that the batch
+// activates. An expert with m tokens costs as much as a matrix of its size with m tokens:
+//
+//	t(n) = launch + D(n) t_expert(n k / D(n)),  D(n) = E (1 - (1 - k/E)^n)
+//
+// with n tokens, each routed to k of E equally likely experts. t_expert is without launches. An
+// expert's weights are read once for all its tokens, so a small batch reads k experts per token and
+// a large batch all experts. Under tensor parallelism every GPU has a part of each expert. With
+// expert parallelism, D and n k are the values of the fullest rank (fullest).
+type experts struct {
+	each   gemm
+	model  *llm.Model
+	launch float64 // seconds
+
+	measured curve   // tokens per expert, seconds; empty: use linears of that size
+	copied   float64 // seconds per copy of a token
+}
+
+// newExperts prices a model's routed experts; nil if it has none.
+func newExperts(p *hw.Profile, m *llm.Model) *experts {
+	if !m.IsMixture() {
+		return nil
+	}
+	e := &experts{each: newShapeGEMM(p, m, float64(m.ExpertLinears()), m.ExpertBytes()), model: m}
+	kind := expertType(m)
+	for i := range p.Experts {
+		if r, g := &p.Experts[i], p.GridOf(hw.GridExpert, kind); r.Weights == kind && g != nil {
+			e.launch, e.copied = r.Launch.SI(), 2*float64(m.Hidden)/r.Move.SI()
+			for _, tokens := range g.Axes[0].At {
+				e.measured.add(tokens, GridSeconds(g, hw.Sizes{tokens, float64(m.ExpertLinears())}))
+			}
+			return e
+		}
+	}
+	e.launch = e.each.launches / 2 // two of a layer's four matrices, each one kernel for all experts
+	return e
+}
+
+// expertType returns the type of a model's expert weights, as profile rows name it.
+func expertType(m *llm.Model) string { return m.LinearType(m.ExpertBytes()) }
+
+func (e *experts) isMeasured() bool { return len(e.measured.x) > 0 }
+
+// of returns the time of n tokens and reports whether an expert's tokens exceed the measured rows.
+func (e *experts) of(n float64) (t float64, outside bool) {
+	if n <= 0 {
+		return 0, false
+	}
+	distinct, rows := fullest(e.model, n)
+	each := rows / distinct
+	if e.isMeasured() { // every rank passes all copies
+		expert, _ := e.measured.cost(each)
+		t := e.launch + distinct*expert + n*float64(e.model.ExpertsPerToken)*e.copied
+		return max(t, e.least(n)), false
+	}
+	return e.launch + distinct*e.each.beyond(each), each > e.each.measured.last()
+}
+
+// least returns a lower bound of the time of n tokens at any clock.
+func (e *experts) least(n float64) float64 {
+	distinct, rows := fullest(e.model, n)
+	each := rows / distinct
+	l := &e.each
+	return e.launch + distinct*l.peak.floor(2*each*l.weights, l.weights*l.bytes)
+}
+
+// fullest returns, for n tokens, the expected maximum over ranks of the distinct experts with
+// tokens, and of the token copies. The layer waits for the fullest rank. Each of R ranks has m =
+// E/R experts, and an expert receives tokens with p = 1 - (1 - k/E)^n:
+//
+//	D = E[max of R] = sum over j < m of 1 - P(Binomial(m, p) <= j)^R
+//	rows = n k / R + sigma c sqrt(R / (R-1)),  sigma^2 = n k (1/R) (1 - 1/R) (E-k)/(E-1)
+//
+// with at most n min(k, m) rows. c is the expected maximum of R independent standard normals; the
+// ranks share n k rows, so any two correlate with -1/(R-1). All experts are equally likely and each
+// token's k experts are independent. A router with preferences has a fuller rank.
+func fullest(m *llm.Model, n float64) (distinct, rows float64) {
+	k, ranks := float64(m.ExpertsPerToken), m.Spread()
+	distinct, rows = m.DistinctExperts(n), n*k
+	if ranks == 1 {
+		return distinct, rows
+	}
+	r, e := float64(ranks), float64(m.Experts)
+	held := m.Experts / ranks
+	most := math.Min(k, float64(held))
+	sigma := math.Sqrt(n * k / r * (1 - 1/r) * (e - k) / max(1, e-1))
+	rows = math.Min(rows/r+sigma*normalMaximum(ranks)*math.Sqrt(r/(r-1)), n*most)
+	distinct = binomialMaximum(held, distinct/e, ranks)
+	return math.Min(distinct, rows), rows
+}
+
+// binomialMaximum returns the expected maximum of the given number of draws from Binomial(m, p).
+func binomialMaximum(m int, p float64, draws int) (mean float64) {
+	if p >= 1 {
+		return float64(m)
+	}
+	odds, below := math.Log(p)-math.Log1p(-p), 0.0
+	chance := float64(m) * math.Log1p(-p) // logarithm, because (1-p)^m may underflow
+	for j := range m {
+		below += math.Exp(chance)
+		mean += 1 - math.Pow(math.Min(below, 1), float64(draws))
+		chance += odds + math.Log(float64(m-j)/float64(j+1))
+	}
+	return mean
+}
+
+// normalMaximum returns the expected maximum of 2, 4 or 8 standard normals (Harter, Expected values
+// of normal order statistics, Biometrika 48, 1961).
+func normalMaximum(draws int) float64 {
+	switch draws {
+	case 2:
+		return 0.56419
+	case 4:
+		return 1.02938
+	}
+	return 1.42360
+}
