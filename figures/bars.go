@@ -25,10 +25,9 @@ const (
 	nameMost  = 420 // most width of names; longer ones use a smaller font
 )
 
-// barPanel is a chart of horizontal bars. y of the plot is in points.
+// barPanel is a chart of horizontal bars from 0. y of the plot is in points.
 type barPanel struct {
 	*doc.Chart
-	all       []doc.Bar
 	y         []float64 // of the middle of each bar
 	height    float64
 	low, high float64   // of all bars, intervals and levels
@@ -40,46 +39,26 @@ type barPanel struct {
 // ofPaper is the look of a value of a paper.
 var ofPaper = look{color: color.Gray{0x50}, marker: diamond}
 
-// newBars returns the panel of a chart of bars or effects.
+// newBars returns the panel of a chart of bars.
 func newBars(c *doc.Chart) *barPanel {
-	p := &barPanel{Chart: c, all: c.Bars, most: math.Inf(1), cut: math.Inf(1)}
+	p := &barPanel{Chart: c, most: math.Inf(1), cut: math.Inf(1)}
 	if doc.Fit(c); len(c.YEnds) == 2 {
 		p.cut = c.YEnds[1]
 	}
 	if strings.HasSuffix(c.Y, "(%)") {
 		p.most = 100
 	}
-	for i := range c.Effects {
-		p.all = append(p.all, p.effect(&c.Effects[i]))
-	}
-	p.low, p.high = c.Base, slices.Max(append(c.Levels, c.Base))
-	for i := range p.all {
-		if i == 0 || p.all[i].Group == "" || p.all[i].Group != p.all[i-1].Group {
+	p.high = slices.Max(append(c.Levels, 0))
+	for i := range p.Bars {
+		if i == 0 || p.Bars[i].Group == "" || p.Bars[i].Group != p.Bars[i-1].Group {
 			p.height += barGap
 		}
 		p.y = append(p.y, -p.height-barSize/2)
 		p.height += barSize
-		low, high := p.furthest(&p.all[i])
+		low, high := p.furthest(&p.Bars[i])
 		p.low, p.high = min(p.low, low), max(p.high, high)
 	}
 	return p
-}
-
-// effect returns the bar of an effect. Its interval is cut at the possible values.
-func (p *barPanel) effect(e *doc.Effect) doc.Bar {
-	part := doc.Part{Name: "larger, or another value", Color: "#e69f00", Value: e.Value - p.Base}
-	if e.Below {
-		part.Name, part.Color = "smaller than configured", "#0072b2"
-	}
-	b := doc.Bar{Group: e.Knob, Note: e.Setting, Parts: []doc.Part{part}}
-	if p.Base != 0 {
-		b.Note += ", " + signed(e.Change)
-	}
-	if e.Low != nil && e.High != nil {
-		low, high := max(p.Base*(1+*e.Low/100), 0), min(p.Base*(1+*e.High/100), p.most)
-		b.Sample = doc.Sample{Low: &low, High: &high}
-	}
-	return b
 }
 
 // plot sets up the chart: names at the left, notes at the ends of bars.
@@ -88,20 +67,20 @@ func (p *barPanel) plot(width vg.Length) *plot.Plot {
 	if p.X != "" { // the quantity of the groups
 		label += ", by " + p.X
 	}
-	high := p.high + 0.04*(p.high-p.low)
-	switch {
-	case high > p.low:
-	case high == 0: // all values are 0
+	pad := 0.04 * (p.high - p.low)
+	low, high := p.low, p.high+pad
+	if low < 0 {
+		low -= pad
+	}
+	if high <= low { // all values are 0
 		high = min(1, p.most)
-	default: // no setting has an effect
-		high = 1.1 * math.Abs(high)
 	}
 	names := p.names()
 	p.width = width
 	plt := framed(p.Title, label, "")
-	plt.X.Min, plt.X.Max, plt.Y.Min, plt.Y.Max = p.low, high, -p.height-barGap/2, -barGap/2
-	plt.X.Tick.Marker = plot.ConstantTicks(slices.DeleteFunc(linearTicks(p.low, high),
-		func(t plot.Tick) bool { return t.Value < 0 || t.Value > p.most }))
+	plt.X.Min, plt.X.Max, plt.Y.Min, plt.Y.Max = low, high, -p.height-barGap/2, -barGap/2
+	plt.X.Tick.Marker = plot.ConstantTicks(slices.DeleteFunc(linearTicks(low, high),
+		func(t plot.Tick) bool { return t.Value > p.most }))
 	plt.Y.Tick.Marker = plot.ConstantTicks(names)
 	plt.Y.Tick.Label.Color = color.Black
 	for _, n := range names {
@@ -117,18 +96,18 @@ func (p *barPanel) plot(width vg.Length) *plot.Plot {
 // names returns the names beside the bars. The group is before its first bar, or beside the middle
 // of bars without names.
 func (p *barPanel) names() (ticks []plot.Tick) {
-	for i := 0; i < len(p.all); {
-		group, end := p.all[i].Group, i+1
-		for end < len(p.all) && group != "" && p.all[end].Group == group {
+	for i := 0; i < len(p.Bars); {
+		group, end := p.Bars[i].Group, i+1
+		for end < len(p.Bars) && group != "" && p.Bars[end].Group == group {
 			end++
 		}
-		if p.all[i].Name == "" {
+		if p.Bars[i].Name == "" {
 			ticks = append(ticks, plot.Tick{Value: (p.y[i] + p.y[end-1]) / 2, Label: group})
 			i = end
 		}
 		for ; i < end; i++ {
 			ticks = append(ticks, plot.Tick{Value: p.y[i],
-				Label: strings.TrimSpace(group + "    " + p.all[i].Name)})
+				Label: strings.TrimSpace(group + "    " + p.Bars[i].Name)})
 			group = ""
 		}
 	}
@@ -146,7 +125,7 @@ func intervalOf(b *doc.Bar) *doc.Sample {
 // furthest returns the range of everything drawn for a bar, without its note.
 func (p *barPanel) furthest(b *doc.Bar) (low, high float64) {
 	s := intervalOf(b)
-	all := append([]float64{p.Base + b.Value()}, s.Runs...)
+	all := append([]float64{b.Value()}, s.Runs...)
 	if s.Shown() {
 		all = append(all, *s.Low, *s.High)
 	}
@@ -159,7 +138,7 @@ func (p *barPanel) furthest(b *doc.Bar) (low, high float64) {
 // noteOf returns the note at the end of a bar.
 func (p *barPanel) noteOf(b *doc.Bar) string {
 	note := cmp.Or(b.Note, stats.Digits(b.Value()))
-	if p.Base+b.Value() > p.cut {
+	if b.Value() > p.cut {
 		note += " (cut)"
 	}
 	return note
@@ -181,8 +160,8 @@ func (p *barPanel) note(b *doc.Bar) (style text.Style, aside, width vg.Length) {
 
 // GlyphBoxes makes room for the notes.
 func (p *barPanel) GlyphBoxes(plt *plot.Plot) (boxes []plot.GlyphBox) {
-	for i := range p.all {
-		b := &p.all[i]
+	for i := range p.Bars {
+		b := &p.Bars[i]
 		_, aside, width := p.note(b)
 		low, high := p.furthest(b)
 		x, from, to := high, vg.Length(0), aside+width
@@ -201,11 +180,10 @@ func (p *barPanel) Plot(c draw.Canvas, plt *plot.Plot) {
 	for _, level := range p.Levels {
 		c.StrokeLine2(levelStyle, x(level), c.Min.Y, x(level), c.Max.Y)
 	}
-	for i := range p.all {
-		p.bar(&c, &p.all[i], x, y(p.y[i]), min(thickest, 0.8*(y(barSize)-y(0)))/2)
+	for i := range p.Bars {
+		p.bar(&c, &p.Bars[i], x, y(p.y[i]), min(thickest, 0.8*(y(barSize)-y(0)))/2)
 	}
-	c.StrokeLine2(draw.LineStyle{Color: color.Gray{0x40}, Width: 1}, x(p.Base), c.Min.Y, x(p.Base),
-		c.Max.Y)
+	c.StrokeLine2(draw.LineStyle{Color: color.Gray{0x40}, Width: 1}, x(0), c.Min.Y, x(0), c.Max.Y)
 }
 
 // thinnest is the least length at which a part is drawn. A bar is at most thickest.
@@ -214,7 +192,7 @@ const thinnest, thickest = 0.5, 24 // points
 // bar draws a bar around a height, its interval, and its note beyond both.
 func (p *barPanel) bar(c *draw.Canvas, b *doc.Bar, x func(float64) vg.Length,
 	middle, half vg.Length) {
-	sum := p.Base
+	sum := 0.0
 	for _, part := range b.Parts {
 		from, to := x(min(sum, p.cut)), x(min(sum+part.Value, p.cut))
 		sum += part.Value
@@ -240,7 +218,7 @@ func (p *barPanel) bar(c *draw.Canvas, b *doc.Bar, x func(float64) vg.Length,
 	}
 	style, aside, width := p.note(b)
 	low, high := p.furthest(b)
-	at := vg.Point{X: x(high) + aside, Y: middle}
+	at := vg.Point{X: x(high) + aside, Y: middle + 1.5} // digits reach higher than letters lower
 	box := around(at.Add(vg.Point{X: width / 2}), width/2, 6)
 	if aside < 0 {
 		at.X = x(low) + aside

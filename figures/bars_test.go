@@ -1,7 +1,6 @@
 package figures
 
 import (
-	"math"
 	"strings"
 	"testing"
 
@@ -12,18 +11,6 @@ import (
 	"github.com/sparseserve/sparseserve/internal/doc"
 )
 
-// The interval of a share ends at 0 and 100 %, that of another metric at 0 alone.
-func TestEffectsAreOfThePossible(t *testing.T) {
-	low, high := -150.0, 40.0
-	for label, want := range map[string]float64{"hits in HBM (%)": 100, "goodput (requests/s)": 126} {
-		bar := newBars(&doc.Chart{Kind: doc.Effects, Y: label, Base: 90,
-			Effects: []doc.Effect{{Value: 95, Low: &low, High: &high}}}).all[0]
-		if *bar.Low != 0 || math.Abs(*bar.High-want) > 1e-9 {
-			t.Errorf("%s: interval %g to %g, want 0 to %g", label, *bar.Low, *bar.High, want)
-		}
-	}
-}
-
 // An axis has its bars, intervals and levels, and reads where all is 0. Notes are within the
 // picture, and leave most of it to the bars.
 func TestBarsFitTheirAxis(t *testing.T) {
@@ -32,7 +19,7 @@ func TestBarsFitTheirAxis(t *testing.T) {
 		chart doc.Chart
 		most  float64
 	}{
-		"zeros":    {doc.Chart{Kind: doc.Effects, Effects: []doc.Effect{{}}}, 1},
+		"zeros":    {doc.Chart{Kind: doc.Bars, Bars: barsOf(0, nil)}, 1},
 		"a level":  {doc.Chart{Kind: doc.Bars, Levels: []float64{100}, Bars: barsOf(3, nil)}, 100},
 		"whiskers": {doc.Chart{Kind: doc.Bars, Bars: barsOf(3, &up)}, 7},
 		"one note": {doc.Chart{Kind: doc.Bars, Bars: []doc.Bar{{Note: strings.Repeat("long ", 400),
@@ -63,13 +50,13 @@ func TestPartsOfBars(t *testing.T) {
 		{Name: "a", Parts: []doc.Part{{Name: "x", Color: "#0072b2", Value: 1},
 			{Name: "y", Color: "no colour", Value: 2}}},
 		{Name: "b", Parts: []doc.Part{{Name: "x", Color: "#0072b2", Value: 3}, {Name: "b", Value: 1}}}}})
-	legend := withParts(nil, p.all)
+	legend := withParts(nil, p.Bars)
 	if len(legend) != 2 || legend[0].look.color != colorOf("#0072b2") ||
 		legend[1].look.color != colorOf("") {
 		t.Errorf("the legend is %+v", legend)
 	}
-	if _, high := p.furthest(&p.all[0]); high != 3 || p.noteOf(&p.all[0]) != "3.00" ||
+	if _, high := p.furthest(&p.Bars[0]); high != 3 || p.noteOf(&p.Bars[0]) != "3.00" ||
 		len(p.names()) != 2 || p.y[0]-p.y[1] != vg.Length(barSize+barGap).Points() {
-		t.Errorf("the bars are %+v", p.all)
+		t.Errorf("the bars are %+v", p.Bars)
 	}
 }

@@ -87,7 +87,7 @@ func layout(f *doc.Figure) *sheet {
 				names = max(names, min(sided(tickSize).Width(n.Label), nameMost))
 			}
 			panels[i], height = p, max(height, panelFrame+vg.Length(p.height))
-			legend = withParts(legend, p.all)
+			legend = withParts(legend, c.Bars)
 		}
 	}
 	if s.dots == tableDots {

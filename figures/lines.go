@@ -249,6 +249,9 @@ func (p *panel) notes(c draw.Canvas, x, y func(float64) vg.Length) {
 	}
 	for _, q := range noted {
 		width := style.Width(q.Note)/2 + 2
+		if width > 0.25*c.Size().X { // it would hide what is drawn
+			continue
+		}
 		for _, aside := range []vg.Point{{Y: 11}, {Y: -11}, {X: width + 5}, {X: -width - 5}} {
 			at := p.at(q, x, y).Add(aside)
 			at.X = min(max(at.X, c.Min.X+width), c.Max.X-width)
@@ -315,11 +318,11 @@ func (a axis) Ticks(_, _ float64) []plot.Tick {
 	return ticks
 }
 
-// linearTicks labels four to ten round values.
+// linearTicks labels three to ten round values.
 func linearTicks(low, high float64) []plot.Tick {
 	step := math.Pow(10, math.Floor(math.Log10(high-low)))
 	switch {
-	case (high-low)/step < 2:
+	case (high-low)/step < 1.6:
 		step /= 5
 	case (high-low)/step < 4:
 		step /= 2

@@ -62,6 +62,7 @@ func Paint(charts []*doc.Chart, own map[string]int) {
 			next++
 		}
 		*color, *dashed = doc.Color(n)
+		*dashed = *dashed && !charts[0].Low // dashes do not show on a dense time line
 	})
 }
 

@@ -214,9 +214,19 @@ func TestWhatIfDocument(t *testing.T) {
 		"link across and hbm down", "hbm 1 4", "1 1.50 -", "how much: 4 fail", "few")
 	d := of("x")
 	drawn := d.Figures[0].Charts[0]
-	if e := drawn.Effects; len(e) != 2 || e[0].Change != 25 || !e[0].Below || e[1].Change != -20 ||
-		e[1].Below || *e[1].Low != -30 || *e[1].High != -10 || drawn.Base != 2 {
-		t.Errorf("effects are %+v", e)
+	const smaller = "smaller than configured"
+	if b := drawn.Bars; len(b) != 2 || b[0].Value() != 25 || b[0].Parts[0].Name != smaller ||
+		b[1].Value() != -20 || b[1].Parts[0].Name == smaller || *b[1].Low != -30 ||
+		*b[1].High != -10 || b[1].Note != "1.60" {
+		t.Errorf("bars are %+v", b)
+	}
+	// The interval of a share ends at 0 and 100 %, that of another metric at 0 alone.
+	for label, want := range map[string]float64{"hits in HBM (%)": 4900, "mean TTFT (s)": 9000} {
+		w.Label, w.Cases[0].Knobs[1].Points[1].Low, w.Cases[0].Knobs[1].Points[1].High = label,
+			new(-1.5), new(90.0)
+		if b := of("x").Figures[0].Charts[0].Bars[1]; *b.Low != -100 || *b.High != want {
+			t.Errorf("%s: interval %g to %g, want -100 to %g", label, *b.Low, *b.High, want)
+		}
 	}
 	expectIn(t, d.Figures[0].Caption, "a: without effect: idle (7, 8).", "Whiskers")
 	if h := d.Figures[1].Charts[0].Heat; len(h.Cells) != 1 || h.Cells[0].Value != 1.5 ||

@@ -58,11 +58,11 @@ func TestUnusedLines(t *testing.T) {
 	const head = "start_s,elapsed_s,waiting,decodes,prefills,"
 	for _, c := range []struct{ header, row, want string }{
 		{"dram_bytes,h2d_bytes,prefix_loaded_bytes,blocks_loaded", "0,0,9,0",
-			"Cached prefixes moved: loaded"},
+			"Cached prefixes moved: loads"},
 		{"gpu_busy_s,h2d_busy_s,d2h_busy_s,prefix_saved_bytes,prefix_ssd_read_bytes,blocks_loaded",
-			"1,0,0,0,0,3", "Busy: GPU; KV blocks moved: loaded"},
+			"1,0,0,0,0,3", "Busy: GPU; KV blocks moved: loads"},
 		{"gpu_busy_s,h2d_busy_s,d2h_busy_s,prefix_saved_bytes,prefix_ssd_read_bytes", "1,0,1,7,0",
-			"Busy: GPU, d2h; Cached prefixes moved: saved"},
+			"Busy: GPU, saves; Cached prefixes moved: saves"},
 		{"gpu_busy_s,prefix_ssd_read_bytes,prefix_ssd_written_bytes", "1,0,7",
 			"Busy: GPU; Cached prefixes moved: SSD written"},
 	} {

@@ -61,7 +61,7 @@ func WhatIf(name string, w *whatif.Result, varied ...*config.Config) *doc.Doc {
 		if len(effective) > 0 {
 			chart, t := knobEffects(w, c, effective)
 			knobs.Charts, d.Tables = append(knobs.Charts, chart), append(d.Tables, t)
-			if slices.ContainsFunc(chart.Effects, func(e doc.Effect) bool { return e.Low != nil }) {
+			if slices.ContainsFunc(chart.Bars, func(b doc.Bar) bool { return b.Low != nil }) {
 				whiskers = " Whiskers: 95 % interval of the change over seeds."
 			}
 		}
@@ -84,6 +84,11 @@ func placeOf(c *whatif.Case) string {
 		text += ", " + load
 	}
 	return text
+}
+
+// caseTitle adds the value as configured.
+func caseTitle(w *whatif.Result, c *whatif.Case) string {
+	return placeOf(c) + "; " + w.Label + ": " + digits(c.Base.Value)
 }
 
 // leastEffect is the relative change below which a knob counts as without effect.
@@ -172,11 +177,17 @@ func whole(cases []*whatif.Case) bool {
 	return true
 }
 
-// knobEffects shows the effect of each setting.
+// knobEffects shows the change that each setting makes, or its value if the base is 0. Intervals
+// are cut at the possible values.
 func knobEffects(w *whatif.Result, c *whatif.Case, knobs []*whatif.KnobResult) (*doc.Chart,
 	doc.Table) {
-	chart := &doc.Chart{Kind: doc.Effects, Y: w.Label, Base: c.Base.Value,
-		Title: fmt.Sprintf("%s; %s: %s", placeOf(c), w.Label, digits(c.Base.Value))}
+	chart := &doc.Chart{Kind: doc.Bars, Y: "change of " + w.Label + ", %", Title: caseTitle(w, c)}
+	most := math.Inf(1)
+	if c.Base.Value == 0 {
+		chart.Y = w.Label
+	} else if strings.HasSuffix(w.Label, "(%)") {
+		most = 100 * (100/c.Base.Value - 1)
+	}
 	t := doc.Table{Title: "Knobs: " + c.Name, Columns: doc.Columns("knob", ">has", ">value",
 		">"+w.Metric, ">change|%", ">interval|95 %", "limited by"),
 		Note: fmt.Sprintf("%s, %s; %s: %s", placeOf(c), Count(c.Requests, "request"), w.Label,
@@ -190,17 +201,24 @@ func knobEffects(w *whatif.Result, c *whatif.Case, knobs []*whatif.KnobResult) (
 		}
 		for i := range k.Points {
 			p := &k.Points[i]
-			e := doc.Effect{Knob: name, Setting: settingOf(k, p.Setting), Value: p.Value.Value,
-				Change: 100 * p.Change, Below: below(p.Setting, k.Base)}
+			b := doc.Bar{Group: name, Name: settingOf(k, p.Setting), Note: digits(p.Value.Value),
+				Parts: []doc.Part{{Name: "larger, or another value", Color: "#e69f00",
+					Value: 100 * p.Change}}}
+			if below(p.Setting, k.Base) {
+				b.Parts[0].Name, b.Parts[0].Color = "smaller than configured", "#0072b2"
+			}
+			if c.Base.Value == 0 {
+				b.Parts[0].Value = p.Value.Value
+			}
 			interval := "-"
 			if low, high := ends(p); p.Low != nil && p.High != nil {
 				interval = percent(low) + " to " + percent(high)
-				low, high = 100*low, 100*high
-				e.Low, e.High = &low, &high
+				low, high = max(100*low, -100), min(100*high, most)
+				b.Low, b.High = &low, &high
 			}
-			chart.Effects = append(chart.Effects, e)
-			t.Add(k.Knob, settingOf(k, k.Base), e.Setting, e.Value, doc.As(e.Change, percent(p.Change)),
-				interval, p.LimitedBy)
+			chart.Bars = append(chart.Bars, b)
+			t.Add(k.Knob, settingOf(k, k.Base), b.Name, p.Value.Value,
+				doc.As(100*p.Change, percent(p.Change)), interval, p.LimitedBy)
 		}
 	}
 	t.Legend = []string{strings.Join(keys, "; ")}
@@ -223,8 +241,7 @@ func heatOf(w *whatif.Result, c *whatif.Case) *doc.Chart {
 			out.Cells = append(out.Cells, cell)
 		}
 	}
-	return &doc.Chart{Kind: doc.HeatMap, Y: w.Label, Heat: out, Base: c.Base.Value,
-		Title: fmt.Sprintf("%s; %s: %s", placeOf(c), w.Label, digits(c.Base.Value))}
+	return &doc.Chart{Kind: doc.HeatMap, Y: w.Label, Heat: out, Title: caseTitle(w, c)}
 }
 
 // heatTable has one row per value of B and one column per value of A.

@@ -79,9 +79,10 @@ func drawIn(ctx context.Context, dir string, all []doc.Figure, formats ...string
 	error) {
 	path := filepath.Join(dir, run.PicturesCSV)
 	text, err := files.ReadResult(path)
+	header, _, _ := strings.Cut(string(text), "\n")
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-	case err == nil && !strings.HasPrefix(string(text), show.CSVHeader):
+	case err == nil && !strings.Contains(header, "picture"):
 		return nil, fmt.Errorf("%s: is not of pictures, whose numbers would replace it; choose another "+
 			"folder", path)
 	case err != nil:

@@ -25,9 +25,8 @@ type Kind string
 
 // Kinds of charts.
 const (
-	Lines   Kind = "lines"   // over x
-	Bars    Kind = "bars"    // of parts on top of each other
-	Effects Kind = "effects" // changes from 0, as of a tornado
+	Lines   Kind = "lines" // over x
+	Bars    Kind = "bars"  // of parts on top of each other, or changes from 0 as of a tornado
 	HeatMap Kind = "heat"
 )
 
@@ -45,13 +44,11 @@ type Chart struct {
 	XEnds []float64 `json:"xEnds,omitempty"`
 	// YEnds are the two ends of the y axis, or of bars. Points above the upper end are marked at it,
 	// and longer bars are cut there, with their values. Fit sets them.
-	YEnds   []float64 `json:"yEnds,omitempty"`
-	Lines   []Line    `json:"lines,omitempty"`
-	Bars    []Bar     `json:"bars,omitempty"`
-	Levels  []float64 `json:"levels,omitempty"` // of y, or of bars
-	Effects []Effect  `json:"effects,omitempty"`
-	Base    float64   `json:"base,omitempty"` // value that effects start from
-	Heat    *Heat     `json:"heat,omitempty"`
+	YEnds  []float64 `json:"yEnds,omitempty"`
+	Lines  []Line    `json:"lines,omitempty"`
+	Bars   []Bar     `json:"bars,omitempty"`
+	Levels []float64 `json:"levels,omitempty"` // of y, or of bars
+	Heat   *Heat     `json:"heat,omitempty"`
 }
 
 // Line returns the line of a name, which it adds if there is none.
@@ -123,21 +120,6 @@ type Part struct {
 	Sample
 }
 
-// Effect is the effect of one setting of a knob on the chart's base value. Changes are relative to
-// the base, in %. The settings of a knob are adjacent.
-type Effect struct {
-	Knob    string   `json:"knob"` // with the configuration's value
-	Setting string   `json:"setting"`
-	Value   float64  `json:"value"`
-	Change  float64  `json:"change"`
-	Low     *float64 `json:"low,omitempty"` // ends of the interval of the change
-	High    *float64 `json:"high,omitempty"`
-	Below   bool     `json:"below,omitempty"` // the setting is below the configuration's value
-}
-
-// Name returns the knob and its setting.
-func (e *Effect) Name() string { return e.Knob + ": " + e.Setting }
-
 // Heat is a heat map of two knobs. Cells without a value are omitted.
 type Heat struct {
 	A       string     `json:"a"`
@@ -179,10 +161,6 @@ func (c *Chart) Values(do func(series, x string, value float64, s *Sample)) {
 		if len(b.Parts) > 1 {
 			do(of+"total", b.Group, b.Value(), &b.Sample)
 		}
-	}
-	for _, e := range c.Effects {
-		do(e.Name(), "", e.Value, &Sample{})
-		do(e.Name(), "change, %", e.Change, &Sample{Low: e.Low, High: e.High})
 	}
 	if h := c.Heat; h != nil {
 		for _, x := range h.Cells {

@@ -15,9 +15,6 @@ import (
 var csvColumns = []string{"part", "title", "row", "column", "unit", "value", "low", "high", "runs",
 	"doubts", "picture"}
 
-// CSVHeader is the first line of a document as CSV.
-var CSVHeader = strings.Join(csvColumns, ",") + "\n"
-
 // CSV writes a document. Values have full precision.
 func CSV(w io.Writer, d *doc.Doc) error {
 	out := files.NewCSVWriter(w)

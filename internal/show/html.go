@@ -68,7 +68,8 @@ func HTML(w io.Writer, d *doc.Doc) error {
 	}
 	p.CSS, p.Script = template.CSS(texts[0]), template.JS(texts[1])
 	p.Library = template.JS(texts[2])
-	skeleton, err := template.ParseFS(assets, "page.html")
+	skeleton, err := template.New("page.html").Funcs(template.FuncMap{"contains": strings.Contains}).
+		ParseFS(assets, "page.html")
 	if err != nil {
 		return err
 	}

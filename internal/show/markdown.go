@@ -143,9 +143,6 @@ func series(c *doc.Chart) string {
 	for i := range c.Bars {
 		names = append(names, c.Bars[i].Label())
 	}
-	for _, e := range c.Effects {
-		names = append(names, e.Name())
-	}
 	if h := c.Heat; h != nil {
 		names = append(names, h.A+" by "+h.B)
 	}

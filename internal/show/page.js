@@ -119,17 +119,19 @@
     o.tooltip.trigger = "axis";
     o.tooltip.axisPointer = { type: "shadow" };
     o.tooltip.formatter = found => text(found[0].name) + found.filter(f => f.value !== undefined && f.value !== "-" && f.value !== 0)
-      .map(f => "<br>" + marker(f.color) + text((single ? c.y : f.seriesName) + " " + digits(f.value) + (f.data.part ? interval(f.data.part) : ""))).join("");
+      .map(f => "<br>" + marker(f.color) + text((single ? c.y : f.seriesName) + " " + digits(f.value) + (f.data.part ? interval(f.data.part) : "") + (f.data.note ? ", " + f.data.note : ""))).join("");
+    const sample = b => b.low === undefined && single ? b.parts[0] : b, negative = c.bars.some(b => b.parts[0].value < 0);
+    const furthest = b => { const v = b.parts[0].value, s = sample(b), all = [v].concat(s.runs || (s.low === undefined ? [] : [s.low, s.high]));
+      return v < 0 ? Math.min(...all) : Math.max(...all); };
     const series = single
-      ? [{ type: "bar", barMaxWidth: 24, data: c.bars.map(b => ({ value: b.parts[0].value, part: b.parts[0], itemStyle: { color: shown(b.parts[0].color) } })),
-          markLine: { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: ink().soft, type: "dashed" }, data: (c.levels || []).map(v => ({ xAxis: v })) } }]
+      ? [{ type: "bar", barMaxWidth: 24, data: c.bars.map(b => ({ value: b.parts[0].value, part: sample(b), note: b.note, itemStyle: { color: shown(b.parts[0].color) } })),
+          markLine: { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: ink().soft, type: "dashed" }, data: (c.levels || []).concat(negative ? [0] : []).map(v => ({ xAxis: v })) } }]
       : [...parts].map(([name, color]) => ({ type: "bar", name: name, stack: "all", barMaxWidth: 24, itemStyle: { color: shown(color) },
           emphasis: { focus: "series" }, data: c.bars.map(b => { const p = b.parts.find(q => q.name === name); return p ? { value: p.value, part: p } : "-"; }) }));
     // Labels cover the limit, which is drawn over bars.
     if (single) series.push({ type: "scatter", silent: true, tooltip: { show: false }, symbolSize: 1, z: 6, itemStyle: { color: "transparent", opacity: 1 },
-      data: c.bars.map((b, i) => [b.parts[0].value, i]), label: { show: true, position: "right", color: ink().text, backgroundColor: ink().ground, lineHeight: 15, padding: [0, 3],
-        formatter: f => c.bars[f.dataIndex].note || digits(f.value[0]) } });
-    const sample = b => b.low === undefined && single ? b.parts[0] : b;
+      data: c.bars.map((b, i) => ({ value: [furthest(b), i], label: { position: b.parts[0].value < 0 ? "left" : "right" } })), label: { show: true, position: "right", color: ink().text, backgroundColor: ink().ground, lineHeight: 15, padding: [0, 3],
+        formatter: f => c.bars[f.dataIndex].note || digits(c.bars[f.dataIndex].parts[0].value) } });
     const runs = c.bars.flatMap((b, i) => (sample(b).runs || []).map(v => [v, i]));
     const whiskers = c.bars.flatMap((b, i) => sample(b).low !== undefined && !sample(b).runs ? [[sample(b).low, i], [sample(b).high, i], ["-", i]] : []);
     if (whiskers.length) series.push({ type: "line", symbol: "none", silent: true, data: whiskers, z: 5, lineStyle: { color: ink().text, width: 1.2 } });
@@ -142,33 +144,9 @@
     const left = Math.min(width * 0.36, 12 + 7.2 * Math.max(...names.map(n => n.length)));
     return Object.assign(o, {
       grid: { left: left, right: single ? Math.min(width * 0.3, 7.2 * Math.max(8, ...c.bars.map(b => (b.note || "").length))) : 22, top: single ? 8 : 34, bottom: 46 },
-      xAxis: axis("value", c.logY, { name: c.y + (c.x ? ", by " + c.x : ""), nameLocation: "middle", nameGap: 28, max: c.yEnds ? c.yEnds[1] : c.levels ? v => Math.max(v.max, ...c.levels) : undefined }),
-      yAxis: axis("category", false, { inverse: true, data: names, axisLabel: { color: ink().text, fontSize: 12, width: left - 14, overflow: width < 600 ? "break" : "truncate", lineHeight: 13, interval: 0 } }),
+      xAxis: axis("value", c.logY, { name: c.y + (c.x ? ", by " + c.x : ""), nameLocation: "middle", nameGap: 28, min: negative ? v => v.min - 0.12 * (v.max - v.min) : undefined, axisLabel: { color: ink().soft, fontSize: 12, hideOverlap: true, showMinLabel: !negative, formatter: digits }, max: c.yEnds ? c.yEnds[1] : c.levels ? v => Math.max(v.max, ...c.levels) : undefined }),
+      yAxis: axis("category", false, { inverse: true, data: names, axisLine: { onZero: false, lineStyle: { color: ink().soft } }, axisLabel: { color: ink().text, fontSize: 12, width: left - 14, overflow: width < 600 ? "break" : "truncate", lineHeight: 13, interval: 0 } }),
       series: series,
-    });
-  }
-
-  // The change that each setting makes, from 0.
-  function effects(c, width) {
-    const o = common([]);
-    o.tooltip.trigger = "axis";
-    o.tooltip.axisPointer = { type: "shadow" };
-    o.tooltip.formatter = found => { const e = found[0].data.effect;
-      return text(e.knob + ": " + e.setting) + "<br>" + text(digits(e.value) + ", " + (e.change > 0 ? "+" : "") + digits(e.change) + " %" +
-        (e.low === undefined ? "" : " (" + digits(e.low) + " to " + digits(e.high) + " %)")); };
-    const left = Math.min(width * 0.42, 14 + 7.2 * Math.max(...c.effects.map(e => e.knob.length + e.setting.length + 2)));
-    const ends = [Math.min(0, ...c.effects.map(e => e.change)), Math.max(0, ...c.effects.map(e => e.change))];
-    const span = Math.max(ends[1] - ends[0], 1e-9), pad = span * 50 / Math.max(60, width - left - 20 - 100); // of labels, 50 pixels
-    return Object.assign(o, {
-      grid: { left: left, right: 20, top: 8, bottom: 46 },
-      xAxis: axis("value", false, { name: "change of " + c.y, nameLocation: "middle", nameGap: 28, min: ends[0] - pad, max: ends[1] + pad,
-        axisLabel: { color: ink().soft, fontSize: 12, hideOverlap: true, showMinLabel: false, showMaxLabel: false, formatter: v => digits(v) + " %" } }),
-      yAxis: axis("category", false, { inverse: true, data: c.effects.map(e => e.knob + ": " + e.setting), axisLine: { onZero: false, lineStyle: { color: ink().soft } },
-        axisLabel: { color: ink().text, fontSize: 12, width: left - 14, overflow: "truncate", interval: 0 } }),
-      series: [{ type: "bar", barCategoryGap: "28%", data: c.effects.map(e => ({ value: e.change, effect: e, itemStyle: { color: shown(e.below ? "#0072b2" : "#e69f00") },
-          label: { position: e.change < 0 ? "left" : "right" } })),
-        label: { show: true, color: ink().text, fontSize: 12, formatter: f => digits(f.data.effect.value) },
-        markLine: { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: ink().text, type: "solid", width: 1 }, data: [{ xAxis: 0 }] } }],
     });
   }
 
@@ -187,7 +165,7 @@
     const h = c.heat, o = common([]);
     const grid = { left: heatLeft(h, width), right: 10, top: 8, bottom: 96 };
     const size = [(width - grid.left - grid.right) / h.valuesA.length - 2, (height - grid.top - grid.bottom) / h.valuesB.length - 2];
-    const full = Math.max(...h.cells.map(x => Math.abs(x.change)), 1e-9), better = h.higher ? 1 : -1;
+    const full = Math.max(...charts.flatMap(o => o.heat ? o.heat.cells : []).map(x => Math.abs(x.change)), 1e-9), better = h.higher ? 1 : -1;
     const change = x => (x.change > 0 ? "+" : "") + digits(x.change) + " %";
     const names = { color: ink().text, fontSize: 12, lineHeight: 13, interval: 0, overflow: "break" };
     o.tooltip.trigger = "item";
@@ -209,9 +187,9 @@
 
   const heights = {
     lines: c => c.low ? 190 : 320, bars: c => Math.max(150, c.bars.length * (window.innerWidth < 600 && c.bars.some(b => (b.group || "").length + b.name.length > 36) ? 44 : 30) + 90),
-    effects: c => c.effects.length * 24 + 60, heat: (c, width) => c.heat.valuesB.length * Math.max(40, 13 * Math.ceil(1.3 * longest(c.heat) / (heatLeft(c.heat, width) - 30))) + 110,
+    heat: (c, width) => c.heat.valuesB.length * Math.max(40, 13 * Math.ceil(1.3 * longest(c.heat) / (heatLeft(c.heat, width) - 30))) + 110,
   };
-  const options = { lines: lines, bars: bars, effects: effects, heat: heat };
+  const options = { lines: lines, bars: bars, heat: heat };
   const fine = !window.matchMedia("(pointer: coarse)").matches; // a finger's drag scrolls the page
 
   function draw(c) {
