@@ -66,7 +66,7 @@ func (f *Format) names() string {
 }
 
 // missing returns the first needed field that a file lacks, or "".
-func (f *Format) missing(from rows.Reader) string {
+func (f *Format) missing(from *rows.Reader) string {
 	for name := range strings.SplitSeq(f.needs, ",") {
 		if !has(from, name) {
 			return name
@@ -76,7 +76,7 @@ func (f *Format) missing(from rows.Reader) string {
 }
 
 // has reports whether the first record of a file has one of alternative fields.
-func has(from rows.Reader, names string) bool {
+func has(from *rows.Reader, names string) bool {
 	return slices.ContainsFunc(strings.Split(names, "|"), from.Has)
 }
 
@@ -192,7 +192,7 @@ func FormatNames() (names []string) {
 
 // formatOf returns the format of the given name. Without a name it returns the first format whose
 // fields the first record has.
-func formatOf(name string, from rows.Reader) (f Format, err error) {
+func formatOf(name string, from *rows.Reader) (f Format, err error) {
 	var known []string
 	what := "column"
 	if from.JSON() {

@@ -23,9 +23,6 @@ type grouped struct {
 	read   bool
 }
 
-func (g *grouped) timed() bool { return g.hasTime }
-func (g *grouped) texts() bool { return g.Format.texts }
-
 // streams reports whether each record is a session without a time.
 func (g *grouped) streams() bool { return g.session == "" && !g.hasTime }
 
@@ -104,7 +101,7 @@ func (g *grouped) load() error {
 
 // none is the error of a file without requests.
 func (g *grouped) none() error {
-	e := &rows.Error{File: g.Source().Name, Problem: "no requests in it"}
+	e := &rows.Error{File: g.File.Name, Problem: "no requests in it"}
 	if g.others > 0 {
 		e.Key, _, _ = strings.Cut(g.list, "|")
 		e.Line, e.Problem = g.firstOther, "no request in it, nor in any other, but "+g.without
@@ -132,7 +129,7 @@ func turnsOf(all []row) (turns []turn) {
 func (g *grouped) warnings() []warn.Warning {
 	w := g.lines.warnings(g.n)
 	if g.failed > 0 {
-		w = append(w, leftOut(g.failed, g.Source().Name))
+		w = append(w, leftOut(g.failed, g.File.Name))
 	}
 	return w
 }
@@ -149,5 +146,3 @@ func (g *grouped) rest() (n int, err error) {
 	}
 	return n, nil
 }
-
-func (g *grouped) Close() error { return g.Source().Close() }

@@ -18,7 +18,7 @@ import (
 // lines are the requests of a file in one format.
 type lines struct {
 	Format
-	rows.Reader
+	*rows.Reader
 	more      func(rec rows.Record, r *row) error
 	hasTime   bool
 	tokenizer Tokenizer
@@ -31,7 +31,7 @@ type lines struct {
 	firstOther         int // line
 }
 
-func newLines(f Format, from rows.Reader, o *options) *lines {
+func newLines(f Format, from *rows.Reader, o *options) *lines {
 	d := &lines{Format: f, Reader: from, tokenizer: o.tokenizer}
 	if f.more != nil {
 		d.more = f.more(o)
@@ -40,6 +40,9 @@ func newLines(f Format, from rows.Reader, o *options) *lines {
 		f.list != "" && (has(from, f.list+".0."+f.time) || has(from, f.list+".1."+f.time)))
 	return d
 }
+
+func (d *lines) timed() bool { return d.hasTime }
+func (d *lines) texts() bool { return d.Format.texts }
 
 // timeKey returns the name of the time; "" if the file has none.
 func (d *lines) timeKey() string {
@@ -238,7 +241,7 @@ func (d *lines) rest() (n int, err error) {
 }
 
 func (d *lines) warnings(kept int) (w []warn.Warning) {
-	file := d.Source().Name
+	file := d.File.Name
 	if d.Open() {
 		w = append(w, warn.New(warn.TraceContent, "the last line has no line end: %s:%d; if the file "+
 			"was cut short, its last number may be, too", file, d.Line()).About("last line"))

@@ -99,7 +99,7 @@ func newSource(f *rows.File, o options) (source, string, error) {
 		if from.JSON() {
 			key = "keys"
 		}
-		return nil, "", from.Fault(rows.Wrong(key, strings.Join(from.Names(), ","), err.Error()))
+		return nil, "", from.Fault(rows.Wrong(key, strings.Join(from.Names, ","), err.Error()))
 	}
 	d := newLines(format, from, &o)
 	if format.grouped == "*" || format.grouped != "" && has(from, format.grouped) {

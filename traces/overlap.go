@@ -92,7 +92,7 @@ func (d *drawn) begin(a *sim.Arrival, r *reader, line int) error {
 		d.seen[a.Session] = struct{}{}
 		return nil
 	}
-	e := &rows.Error{File: r.Source().Name, Line: line, Key: r.session, Value: a.Session,
+	e := &rows.Error{File: r.File.Name, Line: line, Key: r.session, Value: a.Session,
 		Problem: "a further turn, which would not wait for the one before; "}
 	if r.timed() {
 		e.Problem += `use arrivals = "trace"`

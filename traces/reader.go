@@ -68,10 +68,6 @@ type reader struct {
 	other                  string // an excluded set, for the message
 }
 
-func (r *reader) timed() bool  { return r.hasTime }
-func (r *reader) texts() bool  { return r.Format.texts }
-func (r *reader) Close() error { return r.Source().Close() }
-
 func (r *reader) next() (sim.Arrival, error) {
 	for {
 		row, err := r.lines.next()
@@ -117,7 +113,7 @@ func (r *reader) place(row row) (des.Time, error) {
 
 // end returns io.EOF, or an error if the file had no request.
 func (r *reader) end() error {
-	e := &rows.Error{File: r.Source().Name, Problem: "no requests in it"}
+	e := &rows.Error{File: r.File.Name, Problem: "no requests in it"}
 	switch {
 	case r.kept > 0, r.member && r.excluded > 0:
 		return io.EOF
@@ -133,10 +129,10 @@ func (r *reader) end() error {
 func (r *reader) warnings() []warn.Warning {
 	var w []warn.Warning
 	if r.failed > 0 {
-		w = append(w, leftOut(r.failed, r.Source().Name))
+		w = append(w, leftOut(r.failed, r.File.Name))
 	}
 	if r.excluded > 0 && !r.member {
-		w = append(w, unnamed(r.excluded, r.Source().Name))
+		w = append(w, unnamed(r.excluded, r.File.Name))
 	}
 	return append(w, r.lines.warnings(r.kept)...)
 }
@@ -149,7 +145,7 @@ func leftOut(n int, file string) warn.Warning {
 
 // unread warns of fields of a file that are not known: columns, or keys of the first record. Known
 // names may go on behind a dot, and are separated by other characters than letters and spaces.
-func unread(from rows.Reader, known string) []warn.Warning {
+func unread(from *rows.Reader, known string) []warn.Warning {
 	var names, said []string
 	for name := range strings.FieldsFuncSeq(known, func(r rune) bool {
 		return strings.ContainsRune(",|+=", r)
@@ -157,7 +153,7 @@ func unread(from rows.Reader, known string) []warn.Warning {
 		name, _, _ = strings.Cut(name, ".")
 		names = append(names, strings.ToLower(name))
 	}
-	for _, name := range from.Names() {
+	for _, name := range from.Names {
 		if name != "" && !slices.Contains(names, strings.ToLower(name)) {
 			said = append(said, strconv.Quote(rows.Short(name)))
 		}
@@ -173,7 +169,7 @@ func unread(from rows.Reader, known string) []warn.Warning {
 		said = append(said[:most], fmt.Sprintf("%d more", n-most))
 	}
 	return []warn.Warning{warn.New(warn.TraceContent, "%s not read: %s: %s", rows.Plural(n, what),
-		strings.Join(said, ", "), from.Source().Name).About("not read")}
+		strings.Join(said, ", "), from.File.Name).About("not read")}
 }
 
 // estimated warns that a file has no token counts.

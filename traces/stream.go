@@ -222,7 +222,7 @@ func scaled(output int, scale float64) (int, error) {
 func (s *Stream) Warnings() []warn.Warning {
 	w := s.src.warnings()
 	if s.overlaps.n > 0 {
-		w = append(w, s.overlaps.warning(s.rows.Source().Name))
+		w = append(w, s.overlaps.warning(s.rows.File.Name))
 	}
 	if s.early && s.spec.Requests > 0 {
 		w = append(w, warn.New(warn.TraceEnded, "the trace ended after %d of %d requests: %s", s.made,

@@ -47,7 +47,7 @@ func parseTable() []set {
 	if err != nil {
 		panic(err)
 	}
-	table, err := rows.NewTable(text)
+	table, err := rows.NewReader(text)
 	if err != nil {
 		panic(err)
 	}

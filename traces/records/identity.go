@@ -21,7 +21,7 @@ const (
 type identity map[string]prefix.Piece
 
 // of returns the content of a row's prompt; nil for a record without such a column.
-func (d identity) of(t *rows.Table, rec rows.Record, prompt int) (*prefix.Content, error) {
+func (d identity) of(t *rows.Reader, rec rows.Record, prompt int) (*prefix.Content, error) {
 	column := contentColumn
 	if !t.Has(column) {
 		column = promptIDColumn

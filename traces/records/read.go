@@ -107,11 +107,11 @@ func (m *Record) decode(f *rows.File) ([]sent, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, err := rows.NewValues(rows.Text(f.Name, notJSON.ReplaceAll(text, []byte("${1}null"))))
+	values, err := rows.NewReader(rows.Text(f.Name, notJSON.ReplaceAll(text, []byte("${1}null"))))
 	if err != nil {
 		return nil, err
 	}
-	if !rows.Has(values.Names(), "benchmarks|experiments|ttfts|itls") {
+	if !rows.Has(values.Names, "benchmarks|experiments|ttfts|itls") {
 		for i := range tools {
 			if t := &tools[i]; values.Has(t.is) {
 				m.Format = t.format
@@ -123,7 +123,7 @@ func (m *Record) decode(f *rows.File) ([]sent, error) {
 }
 
 // readRequests reads a record of requests of one tool.
-func (m *Record) readRequests(file string, values *rows.Values, t *tool) (all []sent, err error) {
+func (m *Record) readRequests(file string, values *rows.Reader, t *tool) (all []sent, err error) {
 	var clients float64
 	if t.start == "" {
 		if clients, err = llmPerfClients(file); err != nil {
@@ -172,7 +172,7 @@ func llmPerfClients(file string) (clients float64, err error) {
 }
 
 // readRun reads the last of the runs of a file, each a JSON object.
-func (m *Record) readRun(values *rows.Values) (all []sent, err error) {
+func (m *Record) readRun(values *rows.Reader) (all []sent, err error) {
 	var last *rows.Object
 	n := 0
 	for ; ; n++ {
@@ -220,12 +220,12 @@ func (m *Record) readRun(values *rows.Values) (all []sent, err error) {
 
 // readCSV reads the rows of a table.
 func readCSV(f *rows.File) (all []sent, err error) {
-	table, err := rows.NewTable(f)
+	table, err := rows.NewReader(f)
 	if err != nil {
 		return nil, err
 	}
 	if !table.Has("ttft_s") && !table.Has("ttft") && !table.Has("e2e_s") {
-		return nil, table.Fault(rows.Wrong("header", strings.Join(table.Names(), ","), known))
+		return nil, table.Fault(rows.Wrong("header", strings.Join(table.Names, ","), known))
 	}
 	prompts := identity{}
 	for {

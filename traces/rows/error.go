@@ -46,17 +46,6 @@ func Under(parent string, err error) error {
 	return err
 }
 
-// faultOf returns a copy of an error, to add its place.
-func faultOf(err error, file string, line int) *Error {
-	e := &Error{Problem: err.Error()}
-	var known *Error
-	if errors.As(err, &known) {
-		*e = *known
-	}
-	e.File, e.Line = file, line
-	return e
-}
-
 // Short truncates a value to keep a message on one readable line.
 func Short(value string) string {
 	const most = 60

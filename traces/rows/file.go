@@ -28,25 +28,69 @@ type File struct {
 	lines  lines
 }
 
-// Reader reads the records of a file: Table or Values.
-type Reader interface {
-	Source() *File
-	JSON() bool
-	Names() []string      // columns, or the keys of the first object
-	Has(name string) bool // in the columns or the first object
-	// Record returns the next record, valid until the next call, or io.EOF.
-	Record() (Record, error)
-	Line() int              // of the record last read
-	Open() bool             // it is the last one and its line has no end
-	Fault(err error) *Error // err as an error of that record
+// Reader reads the records of a file: the rows of a table below its header, or JSON objects in
+// sequence or in lists.
+type Reader struct {
+	*File
+	Names []string // columns, or the sorted keys of the first object
+	line  int      // of the record last read
+	table *table   // nil: JSON
+	values
 }
 
-// NewReader returns the rows below a header or, after an opening bracket, JSON values.
-func NewReader(f *File) (Reader, error) {
-	if !f.IsJSON() {
-		return NewTable(f)
+// NewReader returns the rows below a header or, after an opening bracket, JSON objects, of which
+// there must be one.
+func NewReader(f *File) (*Reader, error) {
+	r := &Reader{File: f}
+	if f.IsJSON() {
+		return r, r.openValues()
 	}
-	return NewValues(f)
+	return r, r.openTable()
+}
+
+// JSON reports whether the records are objects.
+func (r *Reader) JSON() bool { return r.table == nil }
+
+// Has reports whether there is a column, case-insensitive, or the first object has a name.
+func (r *Reader) Has(name string) bool {
+	if r.JSON() {
+		return r.first.Value(name) != nil
+	}
+	return r.column(name) >= 0
+}
+
+// Record returns the next object, or non-blank row, which is valid until the next call. The error
+// is io.EOF at the end.
+func (r *Reader) Record() (Record, error) {
+	if r.JSON() {
+		return r.object()
+	}
+	return r.row()
+}
+
+// Line returns the line on which the record last read begins.
+func (r *Reader) Line() int { return r.line }
+
+// Open reports whether the row last read is the last one and has no line end. A JSON value that is
+// cut short is an error.
+func (r *Reader) Open() bool {
+	return !r.JSON() && r.lines.open(r.table.csv.InputOffset())
+}
+
+// Fault returns err as an error of the record last read: with the line of its key in an object, and
+// in a list of objects with a key that begins with the index.
+func (r *Reader) Fault(err error) *Error {
+	e := &Error{Problem: err.Error()}
+	var known *Error
+	if errors.As(err, &known) {
+		*e = *known
+	}
+	if e.File, e.Line = r.Name, r.line; r.JSON() {
+		r.within(e)
+	} else if r.Open() {
+		e.Problem += " (last line, without a line end: the file seems cut short)"
+	}
+	return e
 }
 
 // Open opens the file at path, or standard input, compressed or not. again keeps the contents of a

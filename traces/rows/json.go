@@ -9,14 +9,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Values reads consecutive JSON objects, or the elements of lists.
-type Values struct {
-	file  *File
-	dec   *jsontext.Decoder
-	first *Object
-	last  *Object
-	ahead bool  // last, the first, is the next record
-	begin int64 // of the value last read
+// values are the JSON objects of a file.
+type values struct {
+	dec         *jsontext.Decoder
+	first, last *Object
+	ahead       bool  // the first is the next record
+	begin       int64 // of the value last read
 }
 
 // decoder reads JSON as Python writes it: names may be there twice and text may not be UTF-8.
@@ -25,109 +23,87 @@ func decoder(from io.Reader) *jsontext.Decoder {
 		jsontext.AllowInvalidUTF8(true))
 }
 
-// NewValues returns the objects of a file, of which there must be one.
-func NewValues(f *File) (*Values, error) {
-	v := &Values{file: f, dec: decoder(f.text)}
-	first, err := v.next()
+// openValues reads the first object.
+func (r *Reader) openValues() error {
+	r.dec = decoder(r.text)
+	_, err := r.object()
 	if err == io.EOF {
-		err = &Error{File: f.Name, Problem: "no requests in it"}
+		return &Error{File: r.Name, Problem: "no requests in it"}
+	} else if err != nil {
+		return err
 	}
-	v.first, v.ahead = first, true
-	return v, err
+	r.first, r.ahead, r.Names = r.last, true, r.last.Names()
+	return nil
 }
 
-// Names returns the sorted keys of the first object.
-func (v *Values) Names() []string { return v.first.Names() }
-
-// Has reports whether the first object has a name.
-func (v *Values) Has(name string) bool { return v.first.Value(name) != nil }
-
-// JSON returns true.
-func (v *Values) JSON() bool { return true }
-
-// Open returns false: a value that is cut short is an error.
-func (v *Values) Open() bool { return false }
-
-// Record returns the next object. The error is io.EOF at the end.
-func (v *Values) Record() (Record, error) {
-	if v.ahead {
-		v.ahead = false
-		return v.first, nil
+// object returns the next object.
+func (r *Reader) object() (Record, error) {
+	if r.ahead {
+		r.ahead = false
+		return r.first, nil
 	}
-	return v.next()
-}
-
-func (v *Values) next() (*Object, error) {
-	kind := v.dec.PeekKind()
-	for ; kind == ']' || kind == '[' && v.dec.StackDepth() == 0; kind = v.dec.PeekKind() {
-		if _, err := v.dec.ReadToken(); err != nil {
-			return nil, v.damage(err)
+	kind := r.dec.PeekKind()
+	for ; kind == ']' || kind == '[' && r.dec.StackDepth() == 0; kind = r.dec.PeekKind() {
+		if _, err := r.dec.ReadToken(); err != nil {
+			return nil, r.damage(err)
 		}
 	}
 	if kind != '{' {
-		raw, err := v.dec.ReadValue()
+		raw, err := r.dec.ReadValue()
 		if err == io.EOF {
 			return nil, err
 		} else if err != nil {
-			return nil, v.damage(err)
+			return nil, r.damage(err)
 		}
-		v.start(len(raw))
-		return nil, v.Fault(noObject(raw))
+		r.start(len(raw))
+		return nil, r.Fault(noObject(raw))
 	}
-	if _, err := v.dec.ReadToken(); err != nil {
-		return nil, v.damage(err)
+	if _, err := r.dec.ReadToken(); err != nil {
+		return nil, r.damage(err)
 	}
-	v.start(len("{"))
-	if err := v.last.read(v.dec); err != nil {
-		return nil, v.damage(err)
+	r.start(len("{"))
+	if err := r.last.read(r.dec); err != nil {
+		return nil, r.damage(err)
 	}
-	return v.last, nil
+	return r.last, nil
 }
 
 // start notes the begin of a value, of which n bytes are read.
-func (v *Values) start(n int) {
-	v.begin, v.last = v.dec.InputOffset()-int64(n), &Object{}
-	v.file.lines.drop(v.begin)
+func (r *Reader) start(n int) {
+	r.begin, r.last = r.dec.InputOffset()-int64(n), &Object{}
+	r.lines.drop(r.begin)
+	r.line = r.lines.at(r.begin)
 }
 
 // damage returns a JSON syntax error with its line.
-func (v *Values) damage(err error) error {
+func (r *Reader) damage(err error) error {
 	var known *Error
 	var syntax *jsontext.SyntacticError
-	l := &v.file.lines
+	l := &r.lines
 	switch {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &syntax) && !errors.Is(err, io.ErrUnexpectedEOF):
-		return &Error{File: v.file.Name, Line: l.at(syntax.ByteOffset),
+		return &Error{File: r.Name, Line: l.at(syntax.ByteOffset),
 			Problem: "not valid JSON: " + syntax.Err.Error()}
 	}
-	return &Error{File: v.file.Name, Line: l.at(l.read - l.skipped),
+	return &Error{File: r.Name, Line: l.at(l.read - l.skipped),
 		Problem: "not valid JSON: ends within a value; the file seems cut short"}
 }
 
-// Source returns the file.
-func (v *Values) Source() *File { return v.file }
-
-// Line returns the line on which the value last read begins.
-func (v *Values) Line() int { return v.file.lines.at(v.begin) }
-
-// Fault returns err as an error of the value last read, on the line of its key. In a list the key
-// begins with its index.
-func (v *Values) Fault(err error) *Error {
-	e := faultOf(err, v.file.Name, v.Line())
-	for _, f := range v.last.fields {
-		name := string(v.last.text[f.name:f.value])
+// within adds the line of its key, and the index of the object in a list, to an error.
+func (r *Reader) within(e *Error) {
+	for _, f := range r.last.fields {
+		name := string(r.last.text[f.name:f.value])
 		rest, ok := strings.CutPrefix(e.Key, name)
 		if ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
-			e.Line = v.file.lines.at(f.at)
+			e.Line = r.lines.at(f.at)
 		}
 	}
-	if v.dec.StackDepth() > 0 {
-		_, n := v.dec.StackIndex(1)
+	if r.dec.StackDepth() > 0 {
+		_, n := r.dec.StackIndex(1)
 		e.Key = strings.TrimSuffix(fmt.Sprintf("[%d].%s", n-1, e.Key), ".")
 	}
-	return e
 }
 
 func noObject(raw []byte) error {

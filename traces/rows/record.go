@@ -187,24 +187,24 @@ func Elements(raw []byte) []jsontext.Value {
 
 // tableRow is a row of a table.
 type tableRow struct {
-	t     *Table
+	r     *Reader
 	cells []string
 }
 
 // Text implements Record.
-func (r *tableRow) Text(name string) string {
-	i, known := r.t.columns[name]
+func (t *tableRow) Text(name string) string {
+	i, known := t.r.table.columns[name]
 	if !known {
-		i = r.t.column(name)
-		r.t.columns[name] = i
+		i = t.r.column(name)
+		t.r.table.columns[name] = i
 	}
 	if i < 0 {
 		return ""
 	}
-	return strings.TrimSpace(r.cells[i])
+	return strings.TrimSpace(t.cells[i])
 }
 
 // List implements Record: a cell may hold a list in JSON.
-func (r *tableRow) List(name string) []jsontext.Value {
-	return Elements([]byte(r.Text(name)))
+func (t *tableRow) List(name string) []jsontext.Value {
+	return Elements([]byte(t.Text(name)))
 }
