@@ -99,39 +99,42 @@ var notJSON = regexp.MustCompile(`([:,\[]\s*)(?:-?Infinity|NaN)\b`)
 
 // decode returns the requests in file order. JSON is detected by its first non-blank character.
 func (m *Record) decode(f *rows.File) ([]sent, error) {
-	if !f.IsJSON() {
-		m.Format = formatCSV
-		return readCSV(f)
+	if f.IsJSON() {
+		text, err := f.All()
+		if err != nil {
+			return nil, err
+		}
+		f = rows.Text(f.Name, notJSON.ReplaceAll(text, []byte("${1}null")))
 	}
-	text, err := f.All()
+	from, err := rows.NewReader(f)
 	if err != nil {
 		return nil, err
 	}
-	values, err := rows.NewReader(rows.Text(f.Name, notJSON.ReplaceAll(text, []byte("${1}null"))))
-	if err != nil {
-		return nil, err
-	}
-	if !rows.Has(values.Names, "benchmarks|experiments|ttfts|itls") {
-		for i := range tools {
-			if t := &tools[i]; values.Has(t.is) {
-				m.Format = t.format
-				return m.readRequests(f.Name, values, t)
-			}
+	whole := rows.Has(from.Names, "benchmarks|experiments|ttfts|itls") // all requests are in one object
+	for i := range tools {
+		t := &tools[i]
+		if !whole && from.JSON() == (t.format != formatCSV) && rows.Has(from.Names, t.is) {
+			m.Format = t.format
+			return m.readRequests(from, t)
 		}
 	}
-	return m.readRun(values)
+	if !from.JSON() {
+		return nil, from.Fault(rows.Wrong("header", strings.Join(from.Names, ","), known))
+	}
+	return m.readRun(from)
 }
 
 // readRequests reads a record of requests of one tool.
-func (m *Record) readRequests(file string, values *rows.Reader, t *tool) (all []sent, err error) {
+func (m *Record) readRequests(from *rows.Reader, t *tool) (all []sent, err error) {
 	var clients float64
 	if t.start == "" {
-		if clients, err = llmPerfClients(file); err != nil {
-			return nil, values.Fault(err)
+		if clients, err = llmPerfClients(from.Name); err != nil {
+			return nil, from.Fault(err)
 		}
 	}
+	prompts := identity{}
 	for {
-		rec, err := values.Record()
+		rec, err := from.Record()
 		if err == io.EOF {
 			if t.start == "" {
 				m.made(load{clients: clients}, all)
@@ -144,8 +147,11 @@ func (m *Record) readRequests(file string, values *rows.Reader, t *tool) (all []
 			continue
 		}
 		s, err := t.request(rec)
+		if err == nil && !s.failed && t.format == formatCSV {
+			s.content, err = prompts.of(from, rec, s.prompt)
+		}
 		if err != nil {
-			return nil, values.Fault(err)
+			return nil, from.Fault(err)
 		}
 		all = append(all, s)
 	}
@@ -216,32 +222,4 @@ func (m *Record) readRun(values *rows.Reader) (all []sent, err error) {
 		return nil, values.Fault(err)
 	}
 	return all, nil
-}
-
-// readCSV reads the rows of a table.
-func readCSV(f *rows.File) (all []sent, err error) {
-	table, err := rows.NewReader(f)
-	if err != nil {
-		return nil, err
-	}
-	if !table.Has("ttft_s") && !table.Has("ttft") && !table.Has("e2e_s") {
-		return nil, table.Fault(rows.Wrong("header", strings.Join(table.Names, ","), known))
-	}
-	prompts := identity{}
-	for {
-		rec, err := table.Record()
-		if err == io.EOF {
-			return all, nil
-		} else if err != nil {
-			return nil, err
-		}
-		s, err := csvTool.request(rec)
-		if err == nil && !s.failed {
-			s.content, err = prompts.of(table, rec, s.prompt)
-		}
-		if err != nil {
-			return nil, table.Fault(err)
-		}
-		all = append(all, s)
-	}
 }

@@ -15,7 +15,7 @@ import (
 // of which the first that is there counts.
 type tool struct {
 	format string
-	is     string // a path of every request of this tool alone
+	is     string // names of which every request of this tool alone has one
 	// times on the record's clock, in unit
 	start, first, end string
 	unit              des.Time
@@ -33,18 +33,13 @@ type tool struct {
 
 const streaming = "record with streaming, so that first tokens have a time"
 
-// csvTool has the columns of a CSV record, in any order and among others. LMBenchmark's
-// multi-round-qa.py has the further names. A failed request has no output tokens. An optional
-// column prompt_id or content describes shared prompts (identity).
-var csvTool = tool{format: formatCSV, start: "arrival_s|arrived_s|launch_time", unit: des.Second,
-	prompt: "prompt_tokens", output: "output_tokens|generation_tokens", ttft: "ttft_s|ttft",
-	e2e: "e2e_s", after: "generation_time", advice: "a record in CSV has " + csvColumns +
-		"; 0 output_tokens mark a failed request"}
-
 const csvColumns = "arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s"
 
-// tools are the tools whose records are requests, in sequence or in a list:
+// tools are the tools whose records are requests, in sequence or in a list. A record in CSV may have
+// other columns, in any order; a failed request has no output tokens, and an optional column
+// prompt_id or content describes shared prompts (identity). The others are:
 //
+//   - LMBenchmark's multi-round-qa.py, whose CSV has the further names
 //   - AIPerf's profile_export.jsonl (ai-dynamo/aiperf), each metric a value with a unit; its
 //     results leave out the warm-up
 //   - trtllm-bench --request_json (RequestRecord in
@@ -57,6 +52,10 @@ const csvColumns = "arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s"
 //     The server's count of output tokens is preferred, because the client's tokenizer may count
 //     other tokens than the server's steps. In older versions they are in info.
 var tools = []tool{
+	{format: formatCSV, is: "ttft_s|ttft|e2e_s", start: "arrival_s|arrived_s|launch_time",
+		unit: des.Second, prompt: "prompt_tokens", output: "output_tokens|generation_tokens",
+		ttft: "ttft_s|ttft", e2e: "e2e_s", after: "generation_time", advice: "a record in CSV has " +
+			csvColumns + "; 0 output_tokens mark a failed request"},
 	{format: formatAIPerf, is: "metrics", start: "metadata.request_start_ns", unit: 1,
 		ttft: "metrics.time_to_first_token.value", e2e: "metrics.request_latency.value",
 		prompt: "metrics.input_sequence_length.value", output: "metrics.output_sequence_length.value",
