@@ -21,10 +21,9 @@ type folder struct {
 	path      string
 	tokenizer Tokenizer
 	rng       *rand.Rand
-	files     []*folderFile // not yet at their end
-	all       []*folderFile
-	left      int // records in files
-	kept      int
+	files     []*folderFile
+	left      int  // records in files
+	some      bool // a request was read
 }
 
 type folderFile struct {
@@ -91,46 +90,39 @@ func openFolder(path string, o options) (source, string, error) {
 		}
 		r := src.(*reader)
 		r.member = true
-		f.all, f.left = append(f.all, &folderFile{r, n}), f.left+n
+		f.files, f.left = append(f.files, &folderFile{r, n}), f.left+n
 	}
-	f.files = append(f.files, f.all...)
 	return f, FormatLongBench, nil
 }
 
 func (f *folder) next() (sim.Arrival, error) {
 	for f.left > 0 {
-		i := f.draw()
-		file := f.files[i]
-		before := file.kept + file.excluded
+		file := f.draw()
+		before := file.records
 		a, err := file.next()
-		read := file.kept + file.excluded - before
+		read := file.records - before
 		if err == io.EOF {
 			read = file.left
-			f.files = append(f.files[:i], f.files[i+1:]...)
 		}
-		file.left -= read
-		f.left -= read
-		if err == io.EOF {
-			continue
+		file.left, f.left = file.left-read, f.left-read
+		if err != io.EOF {
+			f.some = true
+			return a, err
 		}
-		if err == nil {
-			f.kept++
-		}
-		return a, err
 	}
-	if f.kept == 0 {
+	if !f.some {
 		return sim.Arrival{}, &rows.Error{File: f.path,
 			Problem: "no requests of longbench.datasets in it"}
 	}
 	return sim.Arrival{}, io.EOF
 }
 
-// draw returns the index of a random file, in proportion to its remaining records.
-func (f *folder) draw() int {
+// draw returns a random file, in proportion to its remaining records.
+func (f *folder) draw() *folderFile {
 	k := f.rng.IntN(f.left)
-	for i, file := range f.files {
+	for _, file := range f.files {
 		if k -= file.left; k < 0 {
-			return i
+			return file
 		}
 	}
 	panic(fmt.Sprintf("traces: %s: lines of files do not sum to %d", f.path, f.left))
@@ -142,7 +134,7 @@ func (f *folder) texts() bool { return true }
 func (f *folder) warnings() []warn.Warning {
 	var w []warn.Warning
 	excluded := 0
-	for _, file := range f.all {
+	for _, file := range f.files {
 		excluded += file.excluded
 	}
 	if excluded > 0 {
@@ -155,7 +147,7 @@ func (f *folder) rest() (int, error) { return f.left, nil }
 
 func (f *folder) Close() error {
 	var errs []error
-	for _, file := range f.all {
+	for _, file := range f.files {
 		errs = append(errs, file.Close())
 	}
 	return errors.Join(errs...)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
@@ -17,10 +16,9 @@ import (
 // kept, unless each record is a session without a time.
 type grouped struct {
 	*lines
-	seed   uint64
-	talks  []*talk
-	failed int
-	read   bool
+	seed  uint64
+	talks []*talk
+	read  bool
 }
 
 // streams reports whether each record is a session without a time.
@@ -56,19 +54,15 @@ func (g *grouped) talk() (*talk, error) {
 // load reads all rows.
 func (g *grouped) load() error {
 	sessions, order := map[string][]row{}, []string{}
-	for n := 1; ; n++ {
+	for {
 		r, err := g.lines.next()
 		if err == io.EOF {
 			break
 		} else if err != nil {
 			return err
 		}
-		if r.skip == failed {
-			g.failed++
-			continue
-		}
 		if r.session == "" {
-			r.session = fmt.Sprintf("r%d", n)
+			r.session = fmt.Sprintf("r%d", g.n)
 		}
 		before := sessions[r.session]
 		if before == nil {
@@ -124,14 +118,6 @@ func turnsOf(all []row) (turns []turn) {
 		turns = append(turns, t)
 	}
 	return turns
-}
-
-func (g *grouped) warnings() []warn.Warning {
-	w := g.lines.warnings(g.n)
-	if g.failed > 0 {
-		w = append(w, leftOut(g.failed, g.File.Name))
-	}
-	return w
 }
 
 // rest returns the turns that have not begun.

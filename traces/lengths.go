@@ -45,28 +45,36 @@ func tokensOf(name string) argument { return argument{name, 1, rows.MaxTokens, t
 
 // A form is one kind of distribution.
 type form struct {
-	name      string
+	usage     string // name and arguments, as the help has them
 	arguments []argument
 	optional  int // number of optional arguments, at the end
 	example   string
 	make      func(v []float64) (quantile func(u float64) int, problem string)
 }
 
-// forms lists the known forms. A max must not be below the middle of a distribution, because
+// forms are the known forms. A max must not be below the middle of a distribution, because
 // truncation would change its shape.
-func forms() []form {
-	middle := func(name string) argument { return argument{name, 1, rows.MaxTokens, false, "tokens"} }
-	return []form{
-		{"fixed", []argument{tokensOf("tokens")}, 0, "fixed(200)", fixedLength},
-		{"uniform", []argument{tokensOf("least"), tokensOf("most")}, 0, "uniform(100, 4000)",
-			uniformLengths},
-		{"normal", []argument{middle("mean"), {"sd", 1e-3, rows.MaxTokens, false, "tokens"},
-			tokensOf("max")}, 1, "normal(2000, 300)", normalLengths},
-		{"lognormal", []argument{middle("median"), {"sigma", 1e-3, 10, false, ""}, tokensOf("max")}, 1,
-			"lognormal(8192, 0.5)", lognormalLengths},
-		{"zipf", []argument{{"s", 0, 100, false, ""}, {"max", 1, longestZipf, true, "tokens"}}, 0,
-			"zipf(1.1, 32768)", zipfLengths},
-	}
+var forms = []form{
+	{"fixed(tokens)", []argument{tokensOf("tokens")}, 0, "fixed(200)", fixedLength},
+	{"uniform(least, most)", []argument{tokensOf("least"), tokensOf("most")}, 0,
+		"uniform(100, 4000)", uniformLengths},
+	{"normal(mean, sd[, max])", []argument{{"mean", 1, rows.MaxTokens, false, "tokens"},
+		{"sd", 1e-3, rows.MaxTokens, false, "tokens"}, tokensOf("max")}, 1, "normal(2000, 300)",
+		func(v []float64) (func(float64) int, string) {
+			return rounded(distuv.Normal{Mu: v[0], Sigma: v[1]}, v, "mean")
+		}},
+	{"lognormal(median, sigma[, max])", []argument{{"median", 1, rows.MaxTokens, false, "tokens"},
+		{"sigma", 1e-3, 10, false, ""}, tokensOf("max")}, 1, "lognormal(8192, 0.5)",
+		func(v []float64) (func(float64) int, string) {
+			return rounded(distuv.LogNormal{Mu: math.Log(v[0]), Sigma: v[1]}, v, "median")
+		}},
+	{"zipf(s, max)", []argument{{"s", 0, 100, false, ""}, {"max", 1, longestZipf, true, "tokens"}}, 0,
+		"zipf(1.1, 32768)", zipfLengths},
+}
+
+func (f form) name() string {
+	name, _, _ := strings.Cut(f.usage, "(")
+	return name
 }
 
 func fixedLength(v []float64) (func(float64) int, string) {
@@ -80,32 +88,23 @@ func uniformLengths(v []float64) (func(float64) int, string) {
 	return func(u float64) int { return int(v[0] + math.Floor(u*(v[1]-v[0]+1))) }, ""
 }
 
-func normalLengths(v []float64) (func(float64) int, string) {
-	if len(v) > 2 && v[2] < v[0] {
-		return nil, "max is below the mean"
-	}
-	d := distuv.Normal{Mu: v[0], Sigma: v[1]}
-	return rounded(d.CDF, d.Quantile, v[2:]), ""
-}
-
-func lognormalLengths(v []float64) (func(float64) int, string) {
-	if len(v) > 2 && v[2] < v[0] {
-		return nil, "max is below the median"
-	}
-	d := distuv.LogNormal{Mu: math.Log(v[0]), Sigma: v[1]}
-	return rounded(d.CDF, d.Quantile, v[2:]), ""
-}
-
 // rounded truncates a continuous distribution to [1/2, max + 1/2), so that it rounds to 1 ... max.
-func rounded(cdf, quantile func(float64) float64, most []float64) func(float64) int {
+// Its arguments are the middle, the width and, if given, the max.
+func rounded(d interface {
+	CDF(x float64) float64
+	Quantile(p float64) float64
+}, v []float64, middle string) (func(float64) int, string) {
 	top := float64(rows.MaxTokens)
-	if len(most) > 0 {
-		top = most[0]
+	if len(v) > 2 {
+		top = v[2]
 	}
-	low, high := cdf(0.5), cdf(top+0.5)
+	if top < v[0] {
+		return nil, "max is below the " + middle
+	}
+	low, high := d.CDF(0.5), d.CDF(top+0.5)
 	return func(u float64) int {
-		return int(min(max(math.Round(quantile(low+u*(high-low))), 1), top))
-	}
+		return int(min(max(math.Round(d.Quantile(low+u*(high-low))), 1), top))
+	}, ""
 }
 
 func zipfLengths(v []float64) (func(float64) int, string) {
@@ -142,23 +141,21 @@ func ParseLengths(key, text string) (Lengths, error) {
 	if name == "" || !ok || !closed {
 		return fault("want a distribution of tokens: %s", LengthForms())
 	}
-	for _, f := range forms() {
-		if f.name != name {
+	var names []string
+	for _, f := range forms {
+		names = append(names, f.name())
+		if f.name() != name {
 			continue
 		}
 		values, problem := f.parse(inner)
 		if problem != "" {
-			return fault("%s; want %s, as in %s", problem, f, f.example)
+			return fault("%s; want %s, as in %s", problem, f.usage, f.example)
 		}
 		quantile, problem := f.make(values)
 		if problem != "" {
 			return fault("%s", problem)
 		}
 		return Lengths{strings.TrimSpace(text), quantile}, nil
-	}
-	var names []string
-	for _, f := range forms() {
-		names = append(names, f.name)
 	}
 	hint := ""
 	if n := nearest.Name(name, names); n != "" {
@@ -170,30 +167,10 @@ func ParseLengths(key, text string) (Lengths, error) {
 // LengthForms describes all forms with their arguments and one example.
 func LengthForms() string {
 	var all []string
-	for _, f := range forms() {
-		all = append(all, f.String())
+	for _, f := range forms {
+		all = append(all, f.usage)
 	}
 	return strings.Join(all, ", ") + `, as in "lognormal(8192, 0.5)"`
-}
-
-// String returns the form with the names of its arguments.
-func (f form) String() string {
-	var b strings.Builder
-	b.WriteString(f.name + "(")
-	for i, a := range f.arguments {
-		optional := i >= len(f.arguments)-f.optional
-		if optional {
-			b.WriteByte('[')
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(a.name)
-		if optional {
-			b.WriteByte(']')
-		}
-	}
-	return b.String() + ")"
 }
 
 // parse parses the numbers between the brackets.

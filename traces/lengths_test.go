@@ -179,9 +179,9 @@ func TestOutputLengthsDoNotMovePrompts(t *testing.T) {
 // FuzzLengths: whatever the text is, parsing must not panic, an error is one line that begins
 // with key and value, and what is accepted gives lengths of tokens.
 func FuzzLengths(f *testing.F) {
-	for _, form := range forms() {
+	for _, form := range forms {
 		f.Add(form.example, 0.5)
-		f.Add(form.String(), 0.0)
+		f.Add(form.usage, 0.0)
 	}
 	f.Add("lognormal(1, 10, 1)", 0.999)
 	f.Add("normal(1,1e9,1)", 0.0)

@@ -23,12 +23,18 @@ type lines struct {
 	hasTime   bool
 	tokenizer Tokenizer
 
-	ready              []row // of the record last read
-	one                [1]row
-	n, bare, firstBare int // rows; rows without content; the first such line
-	pictured           int // rows with an image
-	records, others    int // all; without a request
-	firstOther         int // line
+	ready []row // of the record last read
+	one   [1]row
+	counts
+}
+
+// counts are what has been read so far.
+type counts struct {
+	records, others int // all; without a request
+	firstOther      int // line
+	n, failed       int // rows; never served
+	bare, firstBare int // served rows without content; the first such line
+	pictured        int // served rows with an image
 }
 
 func newLines(f Format, from *rows.Reader, o *options) *lines {
@@ -57,35 +63,40 @@ func (d *lines) timeKey() string {
 	return d.time
 }
 
-// next returns the next request, or io.EOF.
+// next returns the next served request, or io.EOF.
 func (d *lines) next() (row, error) {
-	for len(d.ready) == 0 {
-		rec, err := d.Record()
-		if err != nil {
-			return row{}, err
-		}
-		d.records++
-		if d.ready, err = d.decode(rec); err != nil {
-			return row{}, d.Fault(err)
-		}
-		if len(d.ready) == 0 {
-			if d.others++; d.others == 1 {
-				d.firstOther = d.Line()
+	for {
+		for len(d.ready) == 0 {
+			rec, err := d.Record()
+			if err != nil {
+				return row{}, err
+			}
+			d.records++
+			if d.ready, err = d.decode(rec); err != nil {
+				return row{}, d.Fault(err)
+			}
+			if len(d.ready) == 0 {
+				if d.others++; d.others == 1 {
+					d.firstOther = d.Line()
+				}
 			}
 		}
-	}
-	r := d.ready[0]
-	d.ready = d.ready[1:]
-	d.n++
-	if r.image {
-		d.pictured++
-	}
-	if r.content == nil {
-		if d.bare++; d.bare == 1 {
-			d.firstBare = d.Line()
+		r := d.ready[0]
+		d.ready = d.ready[1:]
+		if d.n++; r.skip == failed {
+			d.failed++
+			continue
 		}
+		if r.image {
+			d.pictured++
+		}
+		if r.content == nil {
+			if d.bare++; d.bare == 1 {
+				d.firstBare = d.Line()
+			}
+		}
+		return r, nil
 	}
-	return r, nil
 }
 
 // decode reads the request of a record, or a list of requests. The first of a list may have the
@@ -229,19 +240,26 @@ func sum(rec rows.Record, fields string) (total des.Time, any bool, err error) {
 	return total, any, nil
 }
 
-// rest skips the remaining rows and returns their number, up to the first unreadable one.
-func (d *lines) rest() (n int, err error) {
-	for ; ; n++ {
-		if _, err := d.next(); err == io.EOF {
-			return n, nil
-		} else if err != nil {
-			return n, err
-		}
+// rest skips the remaining rows and returns their number, up to the first unreadable one. It counts
+// nothing else.
+func (d *lines) rest() (left int, err error) {
+	before := d.counts
+	for err == nil {
+		_, err = d.next()
 	}
+	if err == io.EOF {
+		err = nil
+	}
+	left, d.counts = d.n-before.n, before
+	return left, err
 }
 
-func (d *lines) warnings(kept int) (w []warn.Warning) {
-	file := d.File.Name
+func (d *lines) warnings() (w []warn.Warning) {
+	file, served := d.File.Name, d.n-d.failed
+	if d.failed > 0 {
+		w = append(w, warn.New(warn.RowsLeft, "%s left out that no service answered (0 prompt or output "+
+			"tokens): %s", rows.Plural(d.failed, "row"), file).About("failed"))
+	}
 	if d.Open() {
 		w = append(w, warn.New(warn.TraceContent, "the last line has no line end: %s:%d; if the file "+
 			"was cut short, its last number may be, too", file, d.Line()).About("last line"))
@@ -254,7 +272,7 @@ func (d *lines) warnings(kept int) (w []warn.Warning) {
 		w = append(w, warn.New(warn.RowsLeft, "%s left out without a request, such as %s: %s, the first "+
 			"at line %d", rows.Plural(d.others, "value"), d.without, file, d.firstOther).About("others"))
 	}
-	if d.bare > 0 && d.bare < d.n && d.Name != FormatCSV {
+	if d.bare > 0 && d.bare < served && d.Name != FormatCSV {
 		w = append(w, warn.New(warn.TraceContent,
 			"%s without hash_ids, though others have them, share nothing: the "+
 				"first in %s:%d", rows.Plural(d.bare, "row"), file, d.firstBare).About("hash_ids"))
@@ -262,7 +280,7 @@ func (d *lines) warnings(kept int) (w []warn.Warning) {
 	if d.pictured > 0 {
 		name, _, _ := strings.Cut(d.images, "=")
 		w = append(w, warn.New(warn.TraceContent, "%d of %s have images (%s): their encoder's "+
-			"time and tokens are left out: %s", d.pictured, rows.Plural(kept, "request"), name,
+			"time and tokens are left out: %s", d.pictured, rows.Plural(served, "request"), name,
 			file).About("images"))
 	}
 	return w

@@ -162,7 +162,7 @@ func TestTableMatchesItsGoldenStatistics(t *testing.T) {
 		}
 		got := sampledColumns(t, s.name, 20_000)
 		for name, c := range s.columns {
-			q := c.quantiles()
+			q := c.quantiles
 			if n := len(q); n < 101 {
 				t.Errorf("%s %s has %d quantiles", s.name, name, n)
 			}

@@ -64,22 +64,18 @@ type reader struct {
 	first   des.Time
 	last    row // the previous request
 
-	kept, failed, excluded int
-	other                  string // an excluded set, for the message
+	excluded int
+	other    string // an excluded set, for the message
 }
 
 func (r *reader) next() (sim.Arrival, error) {
 	for {
 		row, err := r.lines.next()
-		switch {
-		case err == io.EOF:
+		if err == io.EOF {
 			return sim.Arrival{}, r.end()
-		case err != nil:
+		} else if err != nil {
 			return sim.Arrival{}, err
-		case row.skip == failed:
-			r.failed++
-			continue
-		case row.skip == excluded:
+		} else if row.skip == excluded {
 			r.excluded++
 			r.other = row.set
 			continue
@@ -91,7 +87,6 @@ func (r *reader) next() (sim.Arrival, error) {
 				return sim.Arrival{}, err
 			}
 		}
-		r.kept++
 		return a, nil
 	}
 }
@@ -115,7 +110,7 @@ func (r *reader) place(row row) (des.Time, error) {
 func (r *reader) end() error {
 	e := &rows.Error{File: r.File.Name, Problem: "no requests in it"}
 	switch {
-	case r.kept > 0, r.member && r.excluded > 0:
+	case r.n > r.failed+r.excluded, r.member && r.excluded > 0:
 		return io.EOF
 	case r.excluded > 0:
 		e.Problem = fmt.Sprintf("no requests of longbench.datasets in it, but %d of others such as %q",
@@ -126,21 +121,11 @@ func (r *reader) end() error {
 	return e
 }
 
-func (r *reader) warnings() []warn.Warning {
-	var w []warn.Warning
-	if r.failed > 0 {
-		w = append(w, leftOut(r.failed, r.File.Name))
-	}
+func (r *reader) warnings() (w []warn.Warning) {
 	if r.excluded > 0 && !r.member {
 		w = append(w, unnamed(r.excluded, r.File.Name))
 	}
-	return append(w, r.lines.warnings(r.kept)...)
-}
-
-// leftOut warns of n failed rows.
-func leftOut(n int, file string) warn.Warning {
-	return warn.New(warn.RowsLeft, "%s left out that no service answered (0 prompt or output "+
-		"tokens): %s", rows.Plural(n, "row"), file).About("failed")
+	return append(w, r.lines.warnings()...)
 }
 
 // unread warns of fields of a file that are not known: columns, or keys of the first record. Known

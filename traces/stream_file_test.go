@@ -99,7 +99,7 @@ func TestStreamOfAFolder(t *testing.T) {
 	chat := findSet(loadTable(), "dureader").output(OutputChat)
 	shorter := false
 	for _, a := range as {
-		if a.Set == "dureader" && !slices.Contains(chat.quantiles(), float64(a.Output)) {
+		if a.Set == "dureader" && !slices.Contains(chat.quantiles, float64(a.Output)) {
 			t.Errorf("dureader output %d was never one of the chat model", a.Output)
 		}
 		shorter = shorter || a.Output < 60

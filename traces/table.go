@@ -34,8 +34,7 @@ type set struct {
 type column struct {
 	perUnit        float64 // prompt tokens per word or character; 0 for outputs
 	mean, min, max float64
-	// at equal steps of probability from 0 to 1; parsed on demand, because most are never used
-	quantiles func() []float64
+	quantiles      []float64 // at equal steps of probability from 0 to 1
 }
 
 // loadTable returns the built-in table, parsed once. It must not be changed.
@@ -72,13 +71,9 @@ func parseTable() []set {
 		if perUnit := f.Text("per_unit"); perUnit != "" {
 			c.perUnit = number(perUnit)
 		}
-		quantiles := strings.Clone(f.Text("quantiles"))
-		c.quantiles = sync.OnceValue(func() (q []float64) {
-			for text := range strings.SplitSeq(quantiles, " ") {
-				q = append(q, number(text))
-			}
-			return q
-		})
+		for text := range strings.SplitSeq(f.Text("quantiles"), " ") {
+			c.quantiles = append(c.quantiles, number(text))
+		}
 		sets[len(sets)-1].columns[strings.Clone(f.Text("column"))] = c
 	}
 }
@@ -97,16 +92,16 @@ func (s *set) tokens(t Tokenizer, n int) int { return int(float64(n)*s.prompt(t)
 
 // interpolated returns the inverse CDF at u in [0, 1), linear between quantiles.
 func (c *column) interpolated(u float64) float64 {
-	h := u * float64(len(c.quantiles())-1)
+	h := u * float64(len(c.quantiles)-1)
 	i := int(h)
-	lo, hi := c.quantiles()[i], c.quantiles()[i+1]
+	lo, hi := c.quantiles[i], c.quantiles[i+1]
 	return lo + (h-float64(i))*(hi-lo)
 }
 
 // stepped returns the inverse CDF at u in [0, 1), restricted to values that occurred. Output
 // lengths need it: a set whose outputs are 2 or 513 tokens has none in between.
 func (c *column) stepped(u float64) float64 {
-	return c.quantiles()[1+int(u*float64(len(c.quantiles())-1))]
+	return c.quantiles[1+int(u*float64(len(c.quantiles)-1))]
 }
 
 // canonicalSet returns the table's name of a set. Papers write multifieldqa; LongBench-E files have
