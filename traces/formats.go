@@ -68,16 +68,11 @@ func (f *Format) names() string {
 // missing returns the first needed field that a file lacks, or "".
 func (f *Format) missing(from *rows.Reader) string {
 	for name := range strings.SplitSeq(f.needs, ",") {
-		if !has(from, name) {
+		if !from.Has(name) {
 			return name
 		}
 	}
 	return ""
-}
-
-// has reports whether the first record of a file has one of alternative fields.
-func has(from *rows.Reader, names string) bool {
-	return slices.ContainsFunc(strings.Split(names, "|"), from.Has)
 }
 
 // Formats lists the formats in order of detection. To add one, add an entry.

@@ -42,8 +42,8 @@ func newLines(f Format, from *rows.Reader, o *options) *lines {
 	if f.more != nil {
 		d.more = f.more(o)
 	}
-	d.hasTime = f.time != "" && (has(from, f.time) || f.only != "" ||
-		f.list != "" && (has(from, f.list+".0."+f.time) || has(from, f.list+".1."+f.time)))
+	d.hasTime = f.time != "" && (from.Has(f.time) || f.only != "" ||
+		f.list != "" && (from.Has(f.list+".0."+f.time) || from.Has(f.list+".1."+f.time)))
 	return d
 }
 

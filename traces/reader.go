@@ -17,10 +17,15 @@ import (
 // A source yields lengths, with times if it is timed, until io.EOF.
 type source interface {
 	next() (sim.Arrival, error)
-	timed() bool              // At is valid, counts from the first request, never decreases
+	origin
+}
+
+// origin is what the requests of a source come from.
+type origin interface {
+	timed() bool              // times are valid, count from the first request, never decrease
 	texts() bool              // a tokenizer determines prompt lengths
 	warnings() []warn.Warning // so far
-	// rest skips the remaining rows and returns their number, up to the first unreadable row.
+	// rest skips the remaining rows or turns and returns their number, up to the first unreadable.
 	rest() (int, error)
 	Close() error
 }

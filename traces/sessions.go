@@ -36,11 +36,7 @@ type talk struct {
 // talker yields talks until io.EOF.
 type talker interface {
 	talk() (*talk, error)
-	timed() bool // talks have times, which count from the first and never decrease
-	warnings() []warn.Warning
-	texts() bool
-	rest() (int, error) // remaining turns, up to the first unreadable part
-	Close() error
+	origin
 }
 
 // sessions is the source of the first turns of talks; follow returns the later turns.

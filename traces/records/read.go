@@ -110,10 +110,10 @@ func (m *Record) decode(f *rows.File) ([]sent, error) {
 	if err != nil {
 		return nil, err
 	}
-	whole := rows.Has(from.Names, "benchmarks|experiments|ttfts|itls") // all requests are in one object
+	whole := from.Has("benchmarks|experiments|ttfts|itls") // all requests are in one object
 	for i := range tools {
 		t := &tools[i]
-		if !whole && from.JSON() == (t.format != formatCSV) && rows.Has(from.Names, t.is) {
+		if !whole && from.JSON() == (t.format != formatCSV) && from.Has(t.is) {
 			m.Format = t.format
 			return m.readRequests(from, t)
 		}
@@ -195,11 +195,11 @@ func (m *Record) readRun(values *rows.Reader) (all []sent, err error) {
 			"line: sed -n 1p FILE | sparseserve compare -", n, values.Line())
 	}
 	keys, a := last.Names(), layoutOf(last)
-	switch detailed := rows.Has(keys, "ttfts|itls"); {
-	case rows.Has(keys, "benchmarks"):
+	switch detailed := slices.Contains(keys, "ttfts") || slices.Contains(keys, "itls"); {
+	case slices.Contains(keys, "benchmarks"):
 		m.Format = formatGuideLLM
 		all, err = readGuideLLM(last)
-	case rows.Has(keys, "experiments"):
+	case slices.Contains(keys, "experiments"):
 		m.Format = formatGenAIPerf
 		all, err = m.readGenAIPerf(last)
 	case a == nil && !detailed:

@@ -47,14 +47,11 @@ func (m *Record) Identified() bool { return len(m.Requests) > 0 && m.Requests[0]
 
 // TPOT returns the request's mean time between tokens in seconds, (E2E - TTFT) / (Output - 1); NaN
 // for a single token.
-func (s *Request) TPOT() float64 { return MeanTPOT(s.TTFT, s.E2E, s.Output) }
-
-// MeanTPOT returns the mean time between tokens of one request.
-func MeanTPOT(ttft, e2e float64, output int) float64 {
-	if output < 2 {
+func (s *Request) TPOT() float64 {
+	if s.Output < 2 {
 		return math.NaN()
 	}
-	return (e2e - ttft) / float64(output-1)
+	return (s.E2E - s.TTFT) / float64(s.Output-1)
 }
 
 // WriteTrace writes the requests in the project's own CSV. A workload with arrivals = "trace"

@@ -13,6 +13,7 @@ import (
 type table struct {
 	csv     *csv.Reader
 	columns map[string]int // of names that were asked for; -1 if there is none
+	row     tableRow       // last read
 }
 
 // openTable reads the header.
@@ -64,7 +65,8 @@ func (r *Reader) row() (Record, error) {
 		return nil, r.Fault(Wrong("line", strings.Join(cells, ","), "has "+Plural(len(cells), "field")+
 			", the header has "+Plural(len(r.Names), "column")))
 	}
-	return &tableRow{r, cells}, nil
+	r.table.row = tableRow{r, cells}
+	return &r.table.row, nil
 }
 
 // cells returns the cells of the next non-blank row.

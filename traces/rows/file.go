@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/files"
 )
@@ -51,12 +52,15 @@ func NewReader(f *File) (*Reader, error) {
 // JSON reports whether the records are objects.
 func (r *Reader) JSON() bool { return r.table == nil }
 
-// Has reports whether there is a column, case-insensitive, or the first object has a name.
-func (r *Reader) Has(name string) bool {
-	if r.JSON() {
-		return r.first.Value(name) != nil
+// Has reports whether there is a column, case-insensitive, of one of alternative names, a|b, or the
+// first object has one of them.
+func (r *Reader) Has(names string) bool {
+	for name := range strings.SplitSeq(names, "|") {
+		if r.JSON() && r.first.Value(name) != nil || !r.JSON() && r.column(name) >= 0 {
+			return true
+		}
 	}
-	return r.column(name) >= 0
+	return false
 }
 
 // Record returns the next object, or non-blank row, which is valid until the next call. The error

@@ -37,18 +37,6 @@ func Find(r Record, names string) (name, text string) {
 	return name, text
 }
 
-// Has reports whether a record has one of alternative names.
-func Has(names []string, alternatives string) bool {
-	for name := range strings.SplitSeq(alternatives, "|") {
-		for _, other := range names {
-			if strings.EqualFold(name, other) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // Object is a JSON object.
 type Object struct {
 	fields []field
