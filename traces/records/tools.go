@@ -35,8 +35,8 @@ const streaming = "record with streaming, so that first tokens have a time"
 
 const csvColumns = "arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s"
 
-// tools are the tools whose records are requests, in sequence or in a list. A record in CSV may have
-// other columns, in any order; a failed request has no output tokens, and an optional column
+// tools are the tools whose records are requests, in sequence or in a list. A record in CSV may
+// have other columns, in any order; a failed request has no output tokens, and an optional column
 // prompt_id or content describes shared prompts (identity). The others are:
 //
 //   - LMBenchmark's multi-round-qa.py, whose CSV has the further names
