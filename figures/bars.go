@@ -75,18 +75,12 @@ func (p *barPanel) plot(width vg.Length) *plot.Plot {
 	if high <= low { // all values are 0
 		high = min(1, p.most)
 	}
-	names := p.names()
 	p.width = width
 	plt := framed(p.Title, label, "")
 	plt.X.Min, plt.X.Max, plt.Y.Min, plt.Y.Max = low, high, -p.height-barGap/2, -barGap/2
 	plt.X.Tick.Marker = plot.ConstantTicks(slices.DeleteFunc(linearTicks(low, high),
 		func(t plot.Tick) bool { return t.Value > p.most }))
-	plt.Y.Tick.Marker = plot.ConstantTicks(names)
-	plt.Y.Tick.Label.Color = color.Black
-	for _, n := range names {
-		fit(&plt.Y.Tick.Label, min(nameMost, 0.5*width), n.Label)
-	}
-	plt.Y.Tick.Length, plt.Y.LineStyle.Width = 0, 0
+	named(&plt.Y, p.names(), min(nameMost, 0.5*width))
 	lines := grid()
 	lines.Vertical, lines.Horizontal = lines.Horizontal, lines.Vertical
 	plt.Add(lines, p)

@@ -64,15 +64,12 @@ func (p *heatPanel) plot(width vg.Length) *plot.Plot {
 	for i, value := range h.ValuesA {
 		lines := wrap(value, sided(tickSize), heatColumn-2)
 		across = append(across, plot.Tick{Value: float64(i) + 0.5, Label: strings.Join(lines, "\n")})
-		fit(&plt.X.Tick.Label, heatColumn-2, lines...)
 	}
 	for i, value := range h.ValuesB {
 		down = append(down, plot.Tick{Value: float64(i) + 0.5, Label: value})
-		fit(&plt.Y.Tick.Label, min(nameMost, 0.5*width), value)
 	}
-	plt.X.Tick.Marker, plt.Y.Tick.Marker = plot.ConstantTicks(across), plot.ConstantTicks(down)
-	plt.X.Tick.Length, plt.Y.Tick.Length = 0, 0
-	plt.X.LineStyle.Width, plt.Y.LineStyle.Width = 0, 0
+	named(&plt.X, across, heatColumn-2)
+	named(&plt.Y, down, min(nameMost, 0.5*width))
 	plt.Add(plotted(p.cells))
 	return plt
 }

@@ -128,6 +128,14 @@ func (s *sheet) paint(canvas draw.Canvas) {
 	}
 }
 
+// named puts names at an axis in place of numbers. A font that does not fit the room is smaller.
+func named(a *plot.Axis, names []plot.Tick, room vg.Length) {
+	a.Tick.Marker, a.Tick.Length, a.LineStyle.Width = plot.ConstantTicks(names), 0, 0
+	for _, n := range names {
+		fit(&a.Tick.Label, room, strings.Split(n.Label, "\n")...)
+	}
+}
+
 // fit reduces a font until all lines fit the room.
 func fit(style *text.Style, room vg.Length, lines ...string) {
 	for _, line := range lines {

@@ -108,20 +108,20 @@ func TestPurchaseDocument(t *testing.T) {
 	expectIn(t, text, "model: llama3.1-8b, context of 131072 tokens", "prompts: 2000 tokens",
 		"load: 20 requests/s, poisson", "margin: 20 % more load, 1 spare replicas",
 		"Buy 2 replicas of vllm-0.15 gpu=h100-80gb tensor_parallel=1: 2 GPUs of h100-80gb, $7.70 an",
-		`price: $3.85 a GPU and hour: "mid" of built-in prices; nebius, HGX H100, 2026-09-25, https`,
-		"price range: $5.20 an hour at the lowest price there (openrelay), $24.58 at the highest (azure)",
-		"tokens: the whole cost is $0.053 a million input tokens, $1.07 output, $0.051 of both",
-		"margin: holds 20 % more load with 1 replica down: P99 TBT <= 0.1275 s: 71 % used",
+		`price $3.85 a GPU and hour: "mid" of built-in prices; nebius, HGX H100, 2026-09-25, https`,
+		"price range $5.20 an hour at the lowest price there (openrelay), $24.58 at the highest (azure)",
+		"tokens the whole cost is $0.053 a million input tokens, $1.07 output, $0.051 of both",
+		"margin holds 20 % more load with 1 replica down: P99 TBT <= 0.1275 s: 71 % used",
 		"5.4 % and 0.0192 s error of such predictions, measured",
 		"15 % error is assumed, because no such run was measured",
-		"cheapest: without a margin 4 replicas of vllm-0.15 gpu=a100-80gb tensor_parallel=1, $7.16 an",
-		"headroom: 50 %: up to 30.0 requests/s, then it misses tbt; at 31.5, P99 TBT <= 0.1275 s has",
-		"limits: P99 TBT <= 0.15 s: 31 % used; P99 TTFT <= 2 s: 8 % used",
-		"steps: of 8192 tokens at most; tried: 1024 8192",
-		"preempted: 7 times under the load; 1.1 % of the steps' time computes lost KV again",
-		"short of: arithmetic (a tenth more takes 40.1 % off the nearest limit)",
-		"accuracy: full attention: the model's own", "error: vLLM 0.15 on an H100: mean TTFT -5.4 to",
-		"weakest: P99 of TTFT", "a replica: vllm serve meta-llama/Llama-3.1-8B", "it lacks",
+		"cheapest without a margin 4 replicas of vllm-0.15 gpu=a100-80gb tensor_parallel=1, $7.16 an",
+		"headroom 50 %: up to 30.0 requests/s, then it misses tbt; at 31.5, P99 TBT <= 0.1275 s has",
+		"limits P99 TBT <= 0.15 s: 31 % used; P99 TTFT <= 2 s: 8 % used",
+		"steps of 8192 tokens at most; tried: 1024 8192",
+		"preempted 7 times under the load; 1.1 % of the steps' time computes lost KV again",
+		"short of arithmetic (a tenth more takes 40.1 % off the nearest limit)",
+		"accuracy full attention: the model's own", "error vLLM 0.15 on an H100: mean TTFT -5.4 to",
+		"weakest P99 of TTFT", "a replica: vllm serve meta-llama/Llama-3.1-8B", "it lacks",
 		"1 of at least 3 seeds", "seed 1",
 		"vllm-0.15 gpu=a100-80gb tensor_parallel=2 3 x 2 a100-80gb $10.74 tbt 54, ttft 11")
 	for i := range a.Candidates {
@@ -135,9 +135,9 @@ func TestPurchaseDocument(t *testing.T) {
 	a.Bare.USDPerHour = a.Choice.USDPerHour + 1
 	a.Candidates[5].Outcome, a.Candidates[5].Reason = capacity.Misses, "misses tbt"
 	expectIn(t, sameFromFolder(t, "purchase.json", a, of),
-		"error: vLLM 0.15 on an H100: not measured (",
+		"error vLLM 0.15 on an H100: not measured (",
 		"a replica: no command: engine x is not vLLM", "misses tbt",
-		"cheapest: nothing is cheaper without a margin")
+		"cheapest nothing is cheaper without a margin")
 	a.Choice, a.Nearest = nil, &a.Candidates[5]
 	a.Nearest.Limits[0].Of, a.Nearest.Limits[1].Of = 1.76, 0.5
 	expectIn(t, sameFromFolder(t, "purchase.json", a, of),

@@ -18,9 +18,10 @@ func Purchase(name string, a *capacity.Purchase) *doc.Doc {
 	d.Lead = append(d.Lead, fmt.Sprintf("runs: %d, of %s for a replica, %s", a.Runs,
 		Count(a.Requests, "request"), listSeeds(a.Seeds)))
 	d.Warnings = Warnings(said(a.Warnings, ""), 1)
+	var chosen doc.Table
 	switch {
 	case a.Choice != nil:
-		d.Answers = choiceLines(a)
+		d.Answers, chosen = choice(a)
 	case a.Nearest != nil:
 		d.Answers = nearestLines(a)
 	}
@@ -29,54 +30,53 @@ func Purchase(name string, a *capacity.Purchase) *doc.Doc {
 	first := shownTable(a, shown)
 	first.Legend = left
 	d.Tables = []doc.Table{first}
+	addTable(d, chosen)
 	addTable(d, candidateTable(a))
 	return d
 }
 
-// choiceLines describes the choice and its evidence.
-func choiceLines(a *capacity.Purchase) []string {
-	c := a.Choice
-	lines := []string{fmt.Sprintf("Buy %s of %s: %s of %s, %s an hour.", Count(c.Replicas, "replica"),
+// choice describes the choice: what to buy, the command that starts a replica, and a table of what
+// it costs, holds and rests on.
+func choice(a *capacity.Purchase) (lines []string, t doc.Table) {
+	c, p := a.Choice, &a.Choice.Price
+	lines = []string{fmt.Sprintf("Buy %s of %s: %s of %s, %s an hour.", Count(c.Replicas, "replica"),
 		c.Name, Count(c.GPUs, "GPU"), CardName(c.GPU), capacity.USD(c.USDPerHour))}
-	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
-	p := &c.Price
-	add("price: %s a GPU and hour: %q of %s; %s, %s, %s, %s", capacity.USD(p.USDPerHour), a.Prices,
+	if a.Serve == "" {
+		lines = append(lines, "a replica: no command: "+a.NoServe)
+	} else if lines = append(lines, "a replica: "+a.Serve); a.Lacks != "" {
+		lines = append(lines, "the command: "+a.Lacks)
+	}
+	t = doc.Table{Title: "The choice", Columns: doc.Columns("figure", "of the choice")}
+	add := func(name, format string, args ...any) { t.Add(name, fmt.Sprintf(format, args...)) }
+	add("price", "%s a GPU and hour: %q of %s; %s, %s, %s, %s", capacity.USD(p.USDPerHour), a.Prices,
 		a.PricesFile, p.Provider, p.Offer, p.Date, p.Source)
 	low, high := &a.AtPrices[0], &a.AtPrices[1]
 	if low.Price.USDPerHour < high.Price.USDPerHour {
-		add("price range: %s an hour at the lowest price there (%s), %s at the highest (%s)",
+		add("price range", "%s an hour at the lowest price there (%s), %s at the highest (%s)",
 			capacity.USD(low.USDPerHour), low.Price.Provider, capacity.USD(high.USDPerHour),
 			high.Price.Provider)
 	}
-	add("tokens: the whole cost is %s a million input tokens, %s output, %s of both together",
+	add("tokens", "the whole cost is %s a million input tokens, %s output, %s of both together",
 		capacity.USD(c.USDPerMInput), capacity.USD(c.USDPerMOutput), capacity.USD(c.USDPerMTotal))
-	lines = append(lines, marginLines(a)...)
+	addMargins(a, add)
 	if c.Largest != nil && c.Headroom != nil {
-		add("headroom: %.0f %%: up to %s %s%s", 100**c.Headroom, digits(*c.Largest), a.LoadUnit,
+		add("headroom", "%.0f %%: up to %s %s%s", 100**c.Headroom, digits(*c.Largest), a.LoadUnit,
 			beyond(c))
 	}
-	add("limits: %s", used(c.Limits))
+	t.Add("limits", used(c.Limits))
 	if len(a.Steps) > 1 {
-		add("steps: of %d tokens at most; tried: %s", c.StepTokens,
+		add("steps", "of %d tokens at most; tried: %s", c.StepTokens,
 			strings.Trim(fmt.Sprint(a.Steps), "[]"))
 	}
 	if c.Preempted > 0 {
-		add("preempted: %d times under the load; %s of the steps' time computes lost KV again",
+		add("preempted", "%d times under the load; %s of the steps' time computes lost KV again",
 			c.Preempted, share(c.RecomputedShare))
 	}
-	add("short of: %s", shortOf(c))
-	add("accuracy: %s", a.Proof.Accuracy)
-	lines = append(lines, proofLines(a)...)
-	switch {
-	case a.Serve == "":
-		add("a replica: no command: %s", a.NoServe)
-	case a.Lacks == "":
-		add("a replica: %s", a.Serve)
-	default:
-		add("a replica: %s", a.Serve)
-		add("the command: %s", a.Lacks)
-	}
-	return lines
+	t.Add("short of", shortOf(c))
+	t.Add("accuracy", a.Proof.Accuracy)
+	t.Add("error", provenError(a))
+	t.Add("weakest", a.Proof.Weakest)
+	return lines, t
 }
 
 // beyond lists the limits that the choice misses beyond its largest load.
@@ -91,8 +91,8 @@ func beyond(c *capacity.Choice) (text string) {
 	return text
 }
 
-// marginLines describes the margin of the choice, and what would be cheaper without it.
-func marginLines(a *capacity.Purchase) (lines []string) {
+// addMargins describes the margin of the choice, and what would be cheaper without it.
+func addMargins(a *capacity.Purchase, add func(name, format string, args ...any)) {
 	load, down := "the load", ""
 	if a.Question.Headroom > 0 {
 		load = share(a.Question.Headroom) + " more load"
@@ -100,7 +100,7 @@ func marginLines(a *capacity.Purchase) (lines []string) {
 	if n := a.Question.Spare; n > 0 {
 		down = " with " + Count(n, "replica") + " down"
 	}
-	lines = append(lines, fmt.Sprintf("margin: holds %s%s: %s", load, down, used(a.Choice.Planned)))
+	add("margin", "holds %s%s: %s", load, down, used(a.Choice.Planned))
 	for _, l := range a.Limits {
 		why, late := "error of such predictions, measured", ""
 		if !l.Measured {
@@ -110,18 +110,17 @@ func marginLines(a *capacity.Purchase) (lines []string) {
 			late = fmt.Sprintf(" and %g s", l.LateS)
 		}
 		if l.Error > 0 {
-			lines = append(lines, fmt.Sprintf("margin of a limit: %s is planned to %.4g s: %s%s %s",
-				l.Bound, l.PlannedS, share(l.Error), late, why))
+			add("margin of a limit", "%s is planned to %.4g s: %s%s %s", l.Bound, l.PlannedS,
+				share(l.Error), late, why)
 		}
 	}
 	switch b := a.Bare; {
 	case b == nil:
 	case b.USDPerHour > a.Choice.USDPerHour*(1-1e-9):
-		lines = append(lines, "cheapest: nothing is cheaper without a margin")
+		add("cheapest", "nothing is cheaper without a margin")
 	default:
-		lines = append(lines, "cheapest: without a margin "+bareText(b)+": "+used(b.Limits))
+		add("cheapest", "without a margin %s: %s", bareText(b), used(b.Limits))
 	}
-	return lines
 }
 
 func bareText(b *capacity.Bare) string {
@@ -143,14 +142,13 @@ func nearestLines(a *capacity.Purchase) []string {
 	if b := a.Bare; b != nil {
 		lines = append(lines, "without a margin "+bareText(b)+", would do: "+used(b.Limits))
 	}
-	return append(lines, proofLines(a)...)
+	return append(lines, "error: "+provenError(a), "weakest: "+a.Proof.Weakest)
 }
 
-// proofLines reports the accuracy of the prediction.
-func proofLines(a *capacity.Purchase) []string {
+// provenError is the error of such predictions where it was measured.
+func provenError(a *capacity.Purchase) string {
 	e := &a.Proof
-	return []string{fmt.Sprintf("error: %s: %s (%s)", e.Class, cmp.Or(e.Measured, "not measured"),
-		e.Source), "weakest: " + e.Weakest}
+	return fmt.Sprintf("%s: %s (%s)", e.Class, cmp.Or(e.Measured, "not measured"), e.Source)
 }
 
 // used lists the used share of each limit.

@@ -61,24 +61,17 @@ func (r *Runs) head() []doc.Column {
 	return []doc.Column{{Name: r.Unit, Number: true}, {Name: "system"}}
 }
 
-// named returns the first cells of a row. A row whose load or setting differs from the previous row
-// begins a group.
-func (r *runRow) named(before *runRow) doc.Row {
-	return doc.Row{Cells: doc.Texts(r.load.String(), r.name),
-		Ruled: before != nil && !r.with(before)}
+// runTable is a table whose rows begin with the load and the system of runs.
+type runTable struct {
+	doc.Table
+	last *runRow
 }
 
-// tableOf returns a table with one row per row of runs. cells adds their cells.
-func tableOf(t doc.Table, head []doc.Column, rows []runRow,
-	cells func(*runRow) []doc.Cell) doc.Table {
-	t.Key, t.Columns = len(head), append(slices.Clone(head), t.Columns...)
-	var before *runRow
-	for i := range rows {
-		row := rows[i].named(before)
-		row.Cells = append(row.Cells, cells(&rows[i])...)
-		t.Rows, before = append(t.Rows, row), &rows[i]
-	}
-	return t
+// add adds a row. If its load or setting differs from the previous row, it begins a group.
+func (t *runTable) add(r *runRow, cells ...doc.Cell) {
+	t.Rows = append(t.Rows, doc.Row{Cells: append(doc.Texts(r.load.String(), r.name), cells...),
+		Ruled: t.last != nil && !r.with(t.last)})
+	t.last = r
 }
 
 // columnOf returns the column of a metric.
@@ -89,18 +82,19 @@ func columnOf(m *metrics.Metric) doc.Column {
 
 // results returns the table that is shown first.
 func (r *Runs) results(head []doc.Column, rows []runRow) doc.Table {
-	t := doc.Table{Title: "Results"}
+	t := runTable{Table: doc.Table{Title: "Results", Key: len(head), Columns: slices.Clone(head)}}
 	shown := metrics.AllOf("ttft_mean", "ttft_p99", "tbt_mean", "tbt_p99", "throughput", "served",
 		"preempted", "recomputed")
 	const state = 5 // the column before what few runs have
 	for i := range shown {
 		t.Columns = append(t.Columns, columnOf(&shown[i]))
 	}
-	t.Columns = slices.Insert(t.Columns, state, doc.Column{Name: "SLO"})
+	t.Columns = slices.Insert(t.Columns, len(head)+state, doc.Column{Name: "SLO"})
 	starred, partial := false, false
-	t = tableOf(t, head, rows, func(x *runRow) (cells []doc.Cell) {
-		for i := range shown {
-			m := &shown[i]
+	for i := range rows {
+		x, cells := &rows[i], []doc.Cell(nil)
+		for j := range shown {
+			m := &shown[j]
 			c := x.cell(m)
 			switch {
 			case m.Key == "served" && !x.rejects(),
@@ -114,8 +108,8 @@ func (r *Runs) results(head []doc.Column, rows []runRow) doc.Table {
 			}
 			cells = append(cells, c)
 		}
-		return slices.Insert(cells, state, doc.Text(x.state()))
-	})
+		t.add(x, slices.Insert(cells, state, doc.Text(x.state()))...)
+	}
 	var signs []string
 	if starred {
 		signs = append(signs, "* best at its load, within 1 %")
@@ -141,7 +135,7 @@ func (r *Runs) results(head []doc.Column, rows []runRow) doc.Table {
 		t.Legend = append(t.Legend, strings.Join(signs, "; "))
 	}
 	t.Legend = append(t.Legend, r.Levels()...)
-	return t
+	return t.Table
 }
 
 // share returns the share of served requests in %: never 100 if one was rejected.
@@ -176,63 +170,58 @@ func (r *Runs) Levels() (lines []string) {
 
 // metricsTable has one column per metric that a run has, and no row if no run has any.
 func metricsTable(title string, head []doc.Column, rows []runRow, keys ...string) doc.Table {
-	t := doc.Table{Title: title, Folded: true}
+	t := runTable{Table: doc.Table{Title: title, Folded: true, Key: len(head),
+		Columns: slices.Clone(head)}}
 	var known []metrics.Metric
 	for _, m := range metrics.AllOf(keys...) {
 		if slices.ContainsFunc(rows, func(x runRow) bool { _, ok := x.mean(&m); return ok }) {
 			known, t.Columns = append(known, m), append(t.Columns, columnOf(&m))
 		}
 	}
-	if len(known) == 0 {
-		return t
-	}
-	return tableOf(t, head, rows, func(x *runRow) (cells []doc.Cell) {
-		for i := range known {
-			cells = append(cells, x.cell(&known[i]))
+	for i := range rows {
+		var cells []doc.Cell
+		for j := range known {
+			cells = append(cells, rows[i].cell(&known[j]))
 		}
-		return cells
-	})
+		if len(known) > 0 {
+			t.add(&rows[i], cells...)
+		}
+	}
+	return t.Table
 }
 
 // latencies lists all statistics of each latency.
 func latencies(head []doc.Column, rows []runRow) doc.Table {
-	t := doc.Table{Title: "Latencies", Folded: true, Key: len(head) + 1,
-		Columns: append(slices.Clone(head), doc.Column{Name: "latency"})}
+	t := runTable{Table: doc.Table{Title: "Latencies", Folded: true, Key: len(head) + 1,
+		Columns: append(slices.Clone(head), doc.Column{Name: "latency"})}}
 	for _, stat := range metrics.StatNames {
 		t.Columns = append(t.Columns, doc.Column{Name: strings.Replace(stat, "p", "P", 1), Number: true})
 	}
-	var before *runRow
 	for i := range rows {
 		for _, m := range metrics.All() {
-			switch m.Stat {
-			case "":
-				continue
-			case metrics.StatNames[0]:
-				row := rows[i].named(before)
-				row.Ruled = i > 0
-				row.Cells = append(row.Cells, doc.Text(m.Name+", "+m.Unit))
-				t.Rows = append(t.Rows, row)
-				before = &rows[i]
+			if m.Stat == metrics.StatNames[0] {
+				t.add(&rows[i], doc.Text(m.Name+", "+m.Unit))
 			}
-			row := &t.Rows[len(t.Rows)-1]
-			row.Cells = append(row.Cells, rows[i].cell(&m))
+			if m.Stat != "" {
+				row := &t.Rows[len(t.Rows)-1]
+				row.Cells = append(row.Cells, rows[i].cell(&m))
+			}
 		}
 	}
 	for i := range t.Rows {
 		t.Rows[i].Ruled = i > 0 && i%5 == 0
 	}
-	return t
+	return t.Table
 }
 
 // differences compares each system with the first one at its load, seed by seed, because all
 // systems have the same arrivals per seed.
 func differences(head []doc.Column, rows []runRow) doc.Table {
-	t := doc.Table{Title: "Differences between systems", Folded: true, Key: len(head) + 2,
+	t := runTable{Table: doc.Table{Title: "Differences between systems", Folded: true,
+		Key:  len(head) + 2,
 		Note: "Means of the differences seed by seed, with their 95 % intervals (Student's t).",
-		Columns: append(slices.Clone(head), doc.Column{Name: "against"}, doc.Column{Name: "metric"},
-			doc.Column{Name: "difference", Number: true}, doc.Column{Name: "from", Number: true},
-			doc.Column{Name: "to", Number: true}, doc.Column{Name: "seeds", Number: true})}
-	var before *runRow
+		Columns: append(slices.Clone(head), doc.Columns("against", "metric", ">difference", ">from",
+			">to", ">seeds")...)}}
 	first := 0
 	for i := range rows {
 		if !rows[i].with(&rows[first]) {
@@ -244,13 +233,11 @@ func differences(head []doc.Column, rows []runRow) doc.Table {
 				continue
 			}
 			mean, half := stats.Mean(pairs, 0.95)
-			row := rows[i].named(before)
-			row.Cells = append(row.Cells, doc.Text(rows[first].system), doc.Text(m.Label()),
-				doc.Number(mean), doc.Number(mean-half), doc.Number(mean+half), doc.Count(len(pairs)))
-			t.Rows, before = append(t.Rows, row), &rows[i]
+			t.add(&rows[i], doc.Text(rows[first].system), doc.Text(m.Label()), doc.Number(mean),
+				doc.Number(mean-half), doc.Number(mean+half), doc.Count(len(pairs)))
 		}
 	}
-	return t
+	return t.Table
 }
 
 // paired lists the differences of a metric, b minus a, for each seed in both rows.

@@ -31,10 +31,7 @@ func TestHotBuffersPage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates for ten seconds")
 	}
-	root, err := filepath.Abs(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := absolute(t, "..", "..")
 	t.Chdir(t.TempDir())
 	if err := os.Symlink(filepath.Join(root, "examples"), "examples"); err != nil {
 		t.Fatal(err)
