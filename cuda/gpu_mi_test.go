@@ -49,9 +49,9 @@ func (c *miCase) compare(g *gpu, what string, a *MIAttendArgs,
 	g.t.Helper()
 	const dim = 128
 	heads := c.group * c.kvHeads
-	m := reference.Masked{Prefill: reference.Prefill{Shape: reference.Shape{Batch: 1, HeadsQ: heads,
-		HeadsKV: c.kvHeads, Dim: dim}, Q: c.q, K: c.k, V: c.v, QTokens: c.tokens, Prefix: c.prefix,
-		Scale: 1 / math.Sqrt(dim)}, Sees: sees}
+	m := reference.Prefill{Shape: reference.Shape{Batch: 1, HeadsQ: heads, HeadsKV: c.kvHeads,
+		Dim: dim}, Q: c.q, K: c.k, V: c.v, QTokens: c.tokens, Prefix: c.prefix,
+		Scale: 1 / math.Sqrt(dim), Sees: sees}
 	g.must(g.Launch(a, 0))
 	got := floatsOf(download[Half](g, c.args.Out, c.tokens*heads*dim))
 	if c.tokens <= 600 {

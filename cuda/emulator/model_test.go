@@ -34,8 +34,8 @@ func tinyModel(g *fixture, tokens int) ([]int32, *reference.Llama) {
 	for i := range freq {
 		freq[i] = 1 / float32(i+1)
 	}
-	model := &reference.Llama{Hidden: hidden, HeadsQ: heads, HeadsKV: heads, Dim: dim, FFN: ffn,
-		Vocab: vocab, Eps: float64(float32(1e-5)), InvFreq: freq, Round: half,
+	model := &reference.Llama{HeadsQ: heads, HeadsKV: heads, Dim: dim,
+		Body:   reference.Body{Eps: float64(float32(1e-5)), InvFreq: freq, Round: half},
 		Layers: make([]reference.LlamaLayer, layers)}
 	layer := &model.Layers[0]
 	var embedding, head, norm, wQKV, wOut, wUp, wDown cuda.Ptr

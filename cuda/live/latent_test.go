@@ -328,10 +328,11 @@ func latentReference(t *testing.T, c weights.Config) *reference.Latent {
 		t.Fatal(err)
 	}
 	l := c.Latent
-	m := &reference.Latent{Hidden: c.Hidden, Heads: c.HeadsQ, Rank: l.Rank, QRank: l.QRank,
-		Rope: l.Rope, Nope: l.Nope, Value: l.Value, FFN: c.FFN, Vocab: c.Vocab,
-		IndexHeads: l.IndexHeads, IndexDim: l.IndexDim, TopK: l.TopK, Eps: float64(float32(c.Eps)),
-		InvFreq: c.InvFreq(), Round: weights.Half, Layers: make([]reference.LatentLayer, c.Layers)}
+	m := &reference.Latent{Heads: c.HeadsQ, Rank: l.Rank, Rope: l.Rope, Nope: l.Nope, Value: l.Value,
+		IndexHeads: l.IndexHeads, IndexDim: l.IndexDim, TopK: l.TopK,
+		Body: reference.Body{Eps: float64(float32(c.Eps)), InvFreq: c.InvFreq(),
+			Round: weights.Half},
+		Layers: make([]reference.LatentLayer, c.Layers)}
 	for _, of := range c.Tensors() {
 		values := make([]cuda.Half, of.Values(c))
 		if err := source.Read(of, values); err != nil {

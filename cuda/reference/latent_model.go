@@ -15,17 +15,10 @@ import "math"
 //
 // Round is applied where the GPU stores a value.
 type Latent struct {
-	Hidden, Heads, Rank, QRank, Rope, Nope, Value, FFN, Vocab int
-	IndexHeads, IndexDim, TopK                                int
-
-	Eps     float64
-	InvFreq []float32 // [Rope / 2]
-	Round   Round
-
-	Embed  []float64 // [Vocab][Hidden]
-	Layers []LatentLayer
-	Norm   []float64 // [Hidden]
-	Head   []float64 // [Vocab][Hidden]
+	Body
+	Heads, Rank, Rope, Nope, Value int
+	IndexHeads, IndexDim, TopK     int
+	Layers                         []LatentLayer
 }
 
 // LatentLayer holds one layer's weights.
@@ -38,7 +31,7 @@ type LatentLayer struct {
 	IndexQ, IndexKey       []float64 // [IndexHeads IndexDim][QRank], [IndexDim][Hidden]
 	IndexNorm, IndexBias   []float64 // [IndexDim]
 	IndexWeight            []float64 // [IndexHeads][Hidden]
-	MLPNorm, GateUp, Down  []float64 // [Hidden], [2 FFN][Hidden], [Hidden][FFN]
+	MLP
 }
 
 // TokenSelector returns the tokens that a token attends to, given the indexer's scores up to and
@@ -47,28 +40,18 @@ type TokenSelector func(position, layer int, scores []float64) []int32
 
 // Forward returns the logits [token][Vocab] of a sequence.
 func (m *Latent) Forward(tokens []int, choose TokenSelector) [][]float64 {
-	x := make([][]float64, len(tokens))
-	for i, token := range tokens {
-		x[i] = rounded(m.Embed[token*m.Hidden:][:m.Hidden], m.Round)
-	}
+	x := m.embed(tokens)
 	for layer := range m.Layers {
 		m.layer(layer, x, choose)
 	}
-	logits := make([][]float64, len(tokens))
-	for i := range x {
-		logits[i] = linear(m.Head, RMSNorm(x[i], m.Norm, m.Eps, m.Round), m.Round)
-	}
-	return logits
+	return m.logits(x)
 }
 
 func (m *Latent) layer(number int, x [][]float64, choose TokenSelector) {
 	w := &m.Layers[number]
 	var rows, keys []float64
 	for i := range x {
-		angle := make([]float64, len(m.InvFreq))
-		for d, f := range m.InvFreq {
-			angle[d] = float64(float32(i) * f)
-		}
+		angle := m.angles(i)
 		u := RMSNorm(x[i], w.AttnNorm, m.Eps, m.Round)
 		rows = append(rows, LatentRow(linear(w.KVDown, u, m.Round), w.KVNorm, angle, m.Eps, m.Round)...)
 		keys = append(keys, IndexKey(linear(w.IndexKey, u, m.Round), w.IndexNorm, w.IndexBias, angle,
@@ -77,8 +60,7 @@ func (m *Latent) layer(number int, x [][]float64, choose TokenSelector) {
 		list := m.selects(number, i, w, u, c, angle, keys, choose)
 		attended := m.attend(w, linear(w.QUp, c, m.Round), angle, rows, list)
 		m.residual(x[i], linear(w.O, attended, m.Round))
-		v := linear(w.GateUp, RMSNorm(x[i], w.MLPNorm, m.Eps, m.Round), m.Round)
-		m.residual(x[i], linear(w.Down, SiluMul(v, m.Round), m.Round))
+		m.mlp(x[i], &w.MLP)
 	}
 }
 
@@ -110,10 +92,4 @@ func (m *Latent) attend(w *LatentLayer, q, angle, rows []float64, list []int32) 
 			rounded(sum, m.Round), m.Round)...)
 	}
 	return out
-}
-
-func (m *Latent) residual(x, add []float64) {
-	for d := range x {
-		x[d] = m.Round(x[d] + add[d])
-	}
 }

@@ -14,16 +14,9 @@ import "math"
 // each norm (twice, see RMSNorm), each linear, each step of the rotation, attention, the
 // activation, each residual sum. Exact gives the model itself.
 type Llama struct {
-	Hidden, HeadsQ, HeadsKV, Dim, FFN, Vocab int
-
-	Eps     float64
-	InvFreq []float32 // [Dim / 2] radians a token
-	Round   Round
-
-	Embed  []float64 // [Vocab][Hidden]
-	Layers []LlamaLayer
-	Norm   []float64 // [Hidden]
-	Head   []float64 // [Vocab][Hidden]
+	Body
+	HeadsQ, HeadsKV, Dim int
+	Layers               []LlamaLayer
 }
 
 // LlamaLayer holds one layer's weights.
@@ -31,9 +24,7 @@ type LlamaLayer struct {
 	AttnNorm []float64 // [Hidden]
 	QKV      []float64 // [(HeadsQ + 2 HeadsKV) Dim][Hidden]
 	O        []float64 // [Hidden][HeadsQ Dim]
-	MLPNorm  []float64 // [Hidden]
-	GateUp   []float64 // [2 FFN][Hidden]
-	Down     []float64 // [Hidden][FFN]
+	MLP
 }
 
 // Selector restricts attention. The zero value is dense.
@@ -75,19 +66,12 @@ func (m *Llama) Forward(tokens []int, sel Selector) [][]float64 {
 
 // Extend appends tokens to a sequence, layer by layer, and returns their logits.
 func (m *Llama) Extend(c *LlamaCache, tokens []int, sel Selector) [][]float64 {
-	x := make([][]float64, len(tokens))
-	for i, token := range tokens {
-		x[i] = rounded(m.Embed[token*m.Hidden:][:m.Hidden], m.Round)
-	}
+	x := m.embed(tokens)
 	for layer := range m.Layers {
 		m.layer(c, layer, x, sel)
 	}
 	c.tokens += len(tokens)
-	logits := make([][]float64, len(tokens))
-	for i := range x {
-		logits[i] = linear(m.Head, RMSNorm(x[i], m.Norm, m.Eps, m.Round), m.Round)
-	}
-	return logits
+	return m.logits(x)
 }
 
 // Greedy returns the n tokens that follow the prompt, each the likeliest.
@@ -128,8 +112,7 @@ func (m *Llama) layer(c *LlamaCache, layer int, x [][]float64, sel Selector) {
 	for i := range x {
 		attended := rounded(m.attend(c, layer, c.tokens+i, queries[i], sel), m.Round)
 		m.residual(x[i], linear(w.O, attended, m.Round))
-		u := linear(w.GateUp, RMSNorm(x[i], w.MLPNorm, m.Eps, m.Round), m.Round)
-		m.residual(x[i], linear(w.Down, SiluMul(u, m.Round), m.Round))
+		m.mlp(x[i], &w.MLP)
 	}
 }
 
@@ -187,37 +170,4 @@ func (s Selector) tokens(position, layer, kvHead int) []int {
 		}
 	}
 	return all
-}
-
-// angles computes in float32, as every implementation does: at long contexts its rounding is part
-// of the model.
-func (m *Llama) angles(position int) []float64 {
-	angle := make([]float64, len(m.InvFreq))
-	for d, f := range m.InvFreq {
-		angle[d] = float64(float32(position) * f)
-	}
-	return angle
-}
-
-func (m *Llama) residual(x, add []float64) {
-	for d := range x {
-		x[d] = m.Round(x[d] + add[d])
-	}
-}
-
-// linear returns r(w x) for w [out][in].
-func linear(w, x []float64, r Round) []float64 {
-	out := make([]float64, len(w)/len(x))
-	for i := range out {
-		out[i] = r(dot(x, w[i*len(x):]))
-	}
-	return out
-}
-
-func rounded(x []float64, r Round) []float64 {
-	out := make([]float64, len(x))
-	for i, v := range x {
-		out[i] = r(v)
-	}
-	return out
 }

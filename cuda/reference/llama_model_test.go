@@ -28,15 +28,14 @@ func randomLlama(seed uint64, layers, hidden, headsQ, headsKV, dim, ffn, vocab i
 		}
 		return w
 	}
-	m := &Llama{Hidden: hidden, HeadsQ: headsQ, HeadsKV: headsKV, Dim: dim, FFN: ffn, Vocab: vocab,
-		Eps: 1e-5, Round: Exact,
-		Embed: rounded(random(r, vocab*hidden), half), Norm: norm(), Head: matrix(vocab, hidden)}
+	m := &Llama{HeadsQ: headsQ, HeadsKV: headsKV, Dim: dim, Body: Body{Eps: 1e-5, Round: Exact,
+		Embed: rounded(random(r, vocab*hidden), half), Norm: norm(), Head: matrix(vocab, hidden)}}
 	for d := range dim / 2 {
 		m.InvFreq = append(m.InvFreq, float32(math.Pow(10000, -2*float64(d)/float64(dim))))
 	}
 	for range layers {
 		m.Layers = append(m.Layers, LlamaLayer{norm(), matrix((headsQ+2*headsKV)*dim, hidden),
-			matrix(hidden, headsQ*dim), norm(), matrix(2*ffn, hidden), matrix(hidden, ffn)})
+			matrix(hidden, headsQ*dim), MLP{norm(), matrix(2*ffn, hidden), matrix(hidden, ffn)}})
 	}
 	return m
 }
@@ -45,7 +44,7 @@ func prompt(m *Llama, seed uint64, n int) []int {
 	r := rand.New(rand.NewPCG(seed, 99))
 	tokens := make([]int, n)
 	for i := range tokens {
-		tokens[i] = r.IntN(m.Vocab)
+		tokens[i] = r.IntN(len(m.Head) / len(m.Norm))
 	}
 	return tokens
 }
@@ -61,11 +60,10 @@ func identity(embed []float64, o, down float64) *Llama {
 	one := []float64{1, 0, 0, 1}
 	times := func(f float64) []float64 { return []float64{f, 0, 0, f} }
 	ones := []float64{1, 1}
-	return &Llama{Hidden: 2, HeadsQ: 1, HeadsKV: 1, Dim: 2, FFN: 2, Vocab: len(embed) / 2,
-		InvFreq: []float32{1}, Round: Exact,
-		Embed: embed, Norm: ones, Head: one,
-		Layers: []LlamaLayer{{ones, slices.Concat(one, one, one), times(o), ones, slices.Concat(one, one),
-			times(down)}}}
+	return &Llama{HeadsQ: 1, HeadsKV: 1, Dim: 2, Body: Body{InvFreq: []float32{1}, Round: Exact,
+		Embed: embed, Norm: ones, Head: one},
+		Layers: []LlamaLayer{{ones, slices.Concat(one, one, one), times(o),
+			MLP{ones, slices.Concat(one, one), times(down)}}}}
 }
 
 // One token attends to itself: attention is v = norm(x). With x = (3, 4), whose root mean square is
@@ -118,7 +116,7 @@ func TestLlamaGroupsAreRepeatedHeads(t *testing.T) {
 	wide := *m
 	wide.HeadsKV = m.HeadsQ
 	wide.Layers = slices.Clone(m.Layers)
-	head := m.Dim * m.Hidden
+	head := m.Dim * len(m.Norm)
 	for i := range wide.Layers {
 		qkv := m.Layers[i].QKV
 		out := slices.Clone(qkv[:m.HeadsQ*head])
@@ -138,7 +136,7 @@ func TestLlamaIsCausal(t *testing.T) {
 	m := randomLlama(3, 2, 24, 4, 4, 6, 20, 31)
 	tokens := prompt(m, 3, 12)
 	want := m.Forward(tokens, Selector{})
-	tokens[11] = (tokens[11] + 1) % m.Vocab
+	tokens[11] = (tokens[11] + 1) % (len(m.Head) / len(m.Norm))
 	got := m.Forward(tokens, Selector{})
 	nearRows(t, "before", got[:11], want[:11])
 	if slices.Equal(got[11], want[11]) {

@@ -14,11 +14,9 @@ func Half(x float64) float64 { return cuda.HalfOf(x).Float() }
 // models. Round is Half for what the GPU computes, reference.Exact for the model itself.
 func Reference(s Source, round reference.Round) (*reference.Llama, error) {
 	c := s.Config()
-	m := &reference.Llama{
-		Hidden: c.Hidden, HeadsQ: c.HeadsQ, HeadsKV: c.HeadsKV, Dim: c.HeadDim, FFN: c.FFN,
-		Vocab: c.Vocab, Eps: c.Eps, InvFreq: c.InvFreq(), Round: round,
-		Layers: make([]reference.LlamaLayer, c.Layers),
-	}
+	m := &reference.Llama{HeadsQ: c.HeadsQ, HeadsKV: c.HeadsKV, Dim: c.HeadDim,
+		Body:   reference.Body{Eps: c.Eps, InvFreq: c.InvFreq(), Round: round},
+		Layers: make([]reference.LlamaLayer, c.Layers)}
 	for _, t := range c.Tensors() {
 		half := make([]cuda.Half, t.Values(c))
 		if err := s.Read(t, half); err != nil {
