@@ -50,13 +50,9 @@ func rope(m *access, a *cuda.RopeArgs) {
 	if len(position) == 0 {
 		return
 	}
-	frequency := view[float32](m, "InvFreq", a.InvFreq, 0, dim/2)
 	qkv := m.halves("QKV", a.QKV, 0, len(position)*heads*dim)
-	angle := make([]float64, dim/2)
-	for i, p := range position {
-		for d, f := range frequency {
-			angle[d] = float64(float32(p) * f)
-		}
+	for i := range position {
+		angle := anglesOf(m, a.Position, a.InvFreq, i, dim)
 		token := qkv[i*heads*dim:][:heads*dim]
 		for h := range q + kv {
 			head := token[h*dim:][:dim]

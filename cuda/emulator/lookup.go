@@ -9,9 +9,7 @@ func lookupStateBytes(a *cuda.LookupArgs) int64 { return 8 + 4*int64(a.Rounds) }
 func lookup(m *access, a *cuda.LookupArgs) {
 	m.need(a.Batch > 0 && a.Heads > 0 && a.Stride > 0 && a.PageStride > 0, "units with lists")
 	m.need(a.Before == 0 || a.Rounds > 0 && a.Micro > 0, "rounds")
-	for i := range int(a.Evictions) {
-		*at[int32](m, "Evicted entry", *at[cuda.Ptr](m, "Evicted", a.Evicted, i), 0) = 0
-	}
+	evict(m, a.Evicted, a.Evictions)
 	m.zeroed("State", a.State, lookupStateBytes(a), lookupStateBytes(a))
 	loaded := make([]int, a.Rounds) // of each round
 	misses := 0
@@ -82,10 +80,14 @@ func endOf(m *access, a *cuda.LookupArgs, round int) int {
 	return int(a.Frees)
 }
 
-func table(m *access, a *cuda.TableArgs) {
-	for i := range int(a.Evictions) {
-		*at[int32](m, "Evicted entry", *at[cuda.Ptr](m, "Evicted", a.Evicted, i), 0) = 0
+func evict(m *access, entries cuda.Ptr, n int32) {
+	for i := range int(n) {
+		*at[int32](m, "Evicted entry", *at[cuda.Ptr](m, "Evicted", entries, i), 0) = 0
 	}
+}
+
+func table(m *access, a *cuda.TableArgs) {
+	evict(m, a.Evicted, a.Evictions)
 	for i := range int(a.Entries) {
 		*at[int32](m, "Entry", *at[cuda.Ptr](m, "Entry", a.Entry, i), 0) = *at[int32](m, "Slot",
 			a.Slot, i) + 1

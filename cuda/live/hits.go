@@ -63,15 +63,18 @@ type prefetch struct {
 
 // open creates the stream and its events.
 func (p *prefetch) open(m cuda.Machine) (err error) {
-	if p.stream, err = m.StreamCreate(true); err != nil {
-		return err
+	p.stream, err = streamAndEvents(m, &p.begun, &p.loaded[0], &p.loaded[1])
+	return err
+}
+
+// streamAndEvents creates a stream of high priority, whose CTAs need not wait until all of others'
+// are resident, and events without a time.
+func streamAndEvents(m cuda.Machine, events ...*cuda.Event) (stream cuda.Stream, err error) {
+	stream, err = m.StreamCreate(true)
+	for i := 0; i < len(events) && err == nil; i++ {
+		*events[i], err = m.EventCreate(false)
 	}
-	for _, e := range []*cuda.Event{&p.begun, &p.loaded[0], &p.loaded[1]} {
-		if *e, err = m.EventCreate(false); err != nil {
-			return err
-		}
-	}
-	return nil
+	return stream, err
 }
 
 // loadPrefixes loads the layer's prefixes, or waits for them, and starts the next layer's loads

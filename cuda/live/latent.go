@@ -3,6 +3,7 @@ package live
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live/mem"
@@ -97,21 +98,14 @@ func (d *latent) open() (err error) {
 	if d.slots == 0 {
 		return nil
 	}
-	bytes := 4 * int64(d.slots)
-	host, err := d.m.HostAlloc(2*bytes, cuda.DriverPages)
-	if err != nil {
+	words := slices.Repeat([]int32{-1}, 2*d.slots)
+	for i := range d.slots {
+		words[i] = int32(i)
+	}
+	if d.filled, err = uploaded(d.m, words); err != nil {
 		return err
 	}
-	for i, words := 0, cuda.Slice[int32](host); i < d.slots; i++ {
-		words[i], words[d.slots+i] = int32(i), -1
-	}
-	if d.filled, err = upload(d.m, host, 2*bytes, 2*bytes); err != nil {
-		return err
-	}
-	d.nothing = d.filled + cuda.Ptr(bytes)
-	if err = d.m.HostFree(host); err != nil {
-		return err
-	}
+	d.nothing = d.filled + cuda.Ptr(4*d.slots)
 	d.missed, err = d.m.HostAlloc(4*int64(d.geo.Layers*d.cfg.Spec.MaxRequests), cuda.DriverPages)
 	return err
 }

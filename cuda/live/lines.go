@@ -24,10 +24,10 @@ func (p *patterns) draw(m cuda.Machine, tokens int) error {
 		var l drawn
 		l.vertical, l.slash = h.Lines(tokens)
 		var err error
-		if l.verticalAt, err = uploadLines(m, l.vertical, heads); err != nil {
+		if l.verticalAt, err = uploaded(m, slices.Repeat(l.vertical, heads)); err != nil {
 			return err
 		}
-		if l.slashAt, err = uploadLines(m, l.slash, heads); err != nil {
+		if l.slashAt, err = uploaded(m, slices.Repeat(l.slash, heads)); err != nil {
 			return err
 		}
 		p.drawn[h] = l
@@ -56,21 +56,6 @@ func (p *patterns) drawnBytes(tokens int) (bytes int64) {
 		bytes += 4 * int64(heads) * int64(min(h.A, tokens)+min(h.B, tokens))
 	}
 	return bytes
-}
-
-// uploadLines copies lines to device memory, once per head.
-func uploadLines(m cuda.Machine, lines []int32, heads int) (cuda.Ptr, error) {
-	bytes := 4 * int64(heads*len(lines))
-	host, err := m.HostAlloc(bytes, cuda.DriverPages)
-	if err != nil {
-		return 0, err
-	}
-	copy(cuda.Slice[int32](host), slices.Repeat(lines, heads))
-	at, err := upload(m, host, bytes, bytes)
-	if err != nil {
-		return 0, err
-	}
-	return at, m.HostFree(host)
 }
 
 // below returns the number of ascending lines that are smaller than tokens.

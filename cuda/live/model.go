@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/sparseserve/sparseserve/cuda"
@@ -21,8 +22,7 @@ type tensors [weights.Kinds]cuda.Ptr
 // loadModel loads a model. A tensor that the GPU can fill is never on the host.
 func loadModel(m cuda.Machine, src weights.Source) (*model, error) {
 	md := &model{Config: src.Config(), tensors: make([]tensors, src.Config().Layers)}
-	freq := md.InvFreq()
-	bytes := 4 * int64(len(freq))
+	bytes := int64(2)
 	for _, t := range md.Tensors() {
 		if fillOf(src, t) == nil {
 			bytes = max(bytes, 2*int64(t.Values(md.Config)))
@@ -40,11 +40,8 @@ func loadModel(m cuda.Machine, src weights.Source) (*model, error) {
 	if all := &md.tensors[0]; md.Tied {
 		all[weights.Head] = all[weights.Embed]
 	}
-	copy(cuda.Slice[float32](buffer), freq)
-	if md.invFreq, err = upload(m, buffer, 4*int64(len(freq)), 4*int64(len(freq))); err != nil {
-		return nil, err
-	}
-	return md, m.HostFree(buffer)
+	md.invFreq, err = uploaded(m, md.InvFreq())
+	return md, cmp.Or(err, m.HostFree(buffer))
 }
 
 // load loads one tensor to the device, through the buffer unless the GPU fills it.
@@ -94,6 +91,18 @@ func upload(m cuda.Machine, from cuda.HostMemory, bytes, size int64) (cuda.Ptr, 
 		return 0, err
 	}
 	return p, m.StreamSync(0)
+}
+
+// uploaded copies values to new device memory, and waits.
+func uploaded[T int32 | float32](m cuda.Machine, values []T) (cuda.Ptr, error) {
+	bytes := 4 * int64(len(values))
+	host, err := m.HostAlloc(bytes, cuda.DriverPages)
+	if err != nil {
+		return 0, err
+	}
+	copy(cuda.Slice[T](host), values)
+	at, err := upload(m, host, bytes, bytes)
+	return at, cmp.Or(err, m.HostFree(host))
 }
 
 // nextNorm returns the norm that follows a layer's MLP.

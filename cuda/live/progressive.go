@@ -58,20 +58,12 @@ const pipelineDepth = 2
 // open prepares a device with progressive attention.
 func (p *progressive) open(m cuda.Machine, s *sim.Spec) (err error) {
 	p.micro, p.pipelined = s.Selection.Microbatch, s.Selection.Pipelined
-	// high priority: its CTAs need not wait until all of attention's are resident
-	if p.stream, err = m.StreamCreate(true); err != nil {
-		return err
-	}
 	events := []*cuda.Event{&p.start, &p.late}
 	for i := range pipelineDepth {
 		events = append(events, &p.loaded[i], &p.computed[i])
 	}
-	for _, e := range events {
-		if *e, err = m.EventCreate(false); err != nil {
-			return err
-		}
-	}
-	return nil
+	p.stream, err = streamAndEvents(m, events...)
+	return err
 }
 
 // nameRounds records the rounds and units of the layer's loads.
