@@ -77,10 +77,10 @@ func (clock) fit(s *Samples, p *hw.Profile, from source) []model {
 	if p.Clock.Gain = gainRows(s, from); len(p.Clock.Gain) == 0 {
 		return nil
 	}
-	steady, held := chunks.where(ofClockTokens).split(
-		func(at observation) string { return at.Shape }, 3, nil)
-	held = append(held, chunks.where(func(at observation) bool { return !ofClockTokens(at) })...)
-	fallen, agesHeld := ages.split(func(at observation) string { return at.Shape }, 3, nil)
+	chunks, others := chunks.part(ofClockTokens)
+	steady, held := chunks.split(byShape, 3, nil)
+	held = append(held, others...)
+	fallen, agesHeld := ages.split(byShape, 3, nil)
 	fitSettling(p, append(append(data{}, steady...), fallen...), from)
 	price := func(p *hw.Profile, at observation) float64 {
 		return clockPrice(cost.NewClockProbes(p, at.model, blockTokens), at)
@@ -128,7 +128,7 @@ func clockPrice(c *cost.ClockProbes, at observation) float64 {
 // fallsBy returns the relative time that a shape's linears save after a rest; 0 if one of the two
 // was not measured.
 func fallsBy(ages data, shape string) float64 {
-	of := ages.where(func(at observation) bool { return at.Shape == shape })
+	of := ages.ofShape(shape)
 	if len(of) < 2 {
 		return 0
 	}
@@ -139,8 +139,7 @@ func fallsBy(ages data, shape string) float64 {
 // after decodes, or, where that was not measured, after copies if the gain exceeds noise.
 func gainRows(s *Samples, from source) (rows []hw.GainRow) {
 	rested, decoded := s.of(probeClock), s.of(probeAfterDecodes)
-	first := rested.values("after_ms")[0]
-	rested = rested.where(func(at observation) bool { return at.At("after_ms") == first })
+	rested = rested.with("after_ms", rested.values("after_ms")[0])
 	for _, l := range s.of(probeLinears).inOrder() {
 		same := func(at observation) bool {
 			return at.Shape == l.Shape && at.At("tokens") == l.At("tokens")

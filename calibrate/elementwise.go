@@ -40,16 +40,15 @@ func (elementwise) fit(s *Samples, p *hw.Profile, from source) (models []model) 
 	alone, inPlace := s.of(probePointwise), s.of(probeInPlace)
 	p.Pointwise = nil
 	for _, shape := range alone.shapes() {
-		points := inPlace.where(func(at observation) bool { return at.Shape == shape })
+		points := inPlace.ofShape(shape)
 		most := int64(0)
 		if sizes := points.values("tokens"); len(sizes) > 0 {
 			most = sizes[len(sizes)-1]
 		}
-		points = append(points, alone.where(func(at observation) bool {
-			return at.Shape == shape && at.At("tokens") > most
+		points = append(points, alone.ofShape(shape).where(func(at observation) bool {
+			return at.At("tokens") > most
 		})...)
-		others := points.where(func(at observation) bool { return !powerOfTwo(at.At("tokens")) })
-		points = points.where(func(at observation) bool { return powerOfTwo(at.At("tokens")) })
+		points, others := points.part(func(at observation) bool { return powerOfTwo(at.At("tokens")) })
 		m := splitCurve(points)
 		m.name, m.held = "pointwise."+shape, append(m.held, others...)
 		const what = "two norms, rope with the write of K and V, activation"

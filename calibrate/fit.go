@@ -38,15 +38,32 @@ func (s *Samples) of(probes ...string) data {
 	return d
 }
 
-// where keeps the points that ok accepts.
-func (d data) where(ok func(observation) bool) data {
-	var out data
+// part divides the points into those that ok accepts and the others.
+func (d data) part(ok func(observation) bool) (in, out data) {
 	for _, p := range d {
 		if ok(p) {
+			in = append(in, p)
+		} else {
 			out = append(out, p)
 		}
 	}
-	return out
+	return in, out
+}
+
+// where keeps the points that ok accepts.
+func (d data) where(ok func(observation) bool) data {
+	in, _ := d.part(ok)
+	return in
+}
+
+// with keeps the points with a value of an axis.
+func (d data) with(axis string, value int64) data {
+	return d.where(func(p observation) bool { return p.At(axis) == value })
+}
+
+// ofShape keeps the points of a shape.
+func (d data) ofShape(shape string) data {
+	return d.where(func(p observation) bool { return p.Shape == shape })
 }
 
 // inOrder returns the points sorted by shape and tokens.
@@ -116,18 +133,14 @@ func (d data) split(group func(observation) string, fewest int, keep func(observ
 			out[p.Key()] = true
 		}
 	}
-	for _, p := range d {
-		if out[p.Key()] {
-			held = append(held, p)
-		} else {
-			fit = append(fit, p)
-		}
-	}
+	held, fit = d.part(func(p observation) bool { return out[p.Key()] })
 	return fit, held
 }
 
 // together assigns all points to one group.
 func together(observation) string { return "" }
+
+func byShape(at observation) string { return at.Shape }
 
 func byAxis(axis string) func(observation) string {
 	return func(p observation) string { return fmt.Sprint(p.At(axis)) }

@@ -55,7 +55,7 @@ func (gemm) points(p *planner) {
 func (gemm) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 	p.Linears = nil
 	for _, shape := range s.of(probeLinears).shapes() {
-		points := s.of(probeLinears).where(func(at observation) bool { return at.Shape == shape })
+		points := s.of(probeLinears).ofShape(shape)
 		m := splitCurve(points)
 		const what = "cuBLAS, fp16, the four linears of one layer"
 		kept := shapeRows(m.fit, shape, from, what)

@@ -69,7 +69,7 @@ func known(seconds func(observation) float64) term {
 func (l *law) fit(from source) model {
 	group := l.group
 	if group == nil {
-		group = func(at observation) string { return at.Shape }
+		group = byShape
 	}
 	fit, held := l.points.split(group, cmp.Or(l.fewest, 3), l.keep)
 	fitTerms(fit, from, l.terms...)

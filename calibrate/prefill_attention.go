@@ -95,9 +95,8 @@ type prefillRow struct{ launch, rate float64 }
 // are held out.
 func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
 	all, blocks := s.of(probePrefill), s.of(probePrefillBlocks)
-	others := append(all.where(between),
-		blocks.where(func(at observation) bool { return at.At("block_tokens") == blockTokens })...)
-	all = all.where(func(at observation) bool { return !between(at) })
+	others, all := all.part(between)
+	others = append(others, blocks.with("block_tokens", blockTokens)...)
 	// Launch time shows only without a prefix, so the fit keeps these points of one shape.
 	fit, held := all.split(byAxis("query_tokens"), 2, func(at observation) bool {
 		return at.At("prefix_tokens") == 0 && at.Shape == all[0].Shape
@@ -177,9 +176,7 @@ func launchAt(rows []prefillRow, queries []int64, q int64) float64 {
 
 // fitPrefillRows fits launches and rates for a copy time of each seconds.
 func fitPrefillRows(fit data, queries []int64, p *hw.Profile, sms, each float64) []prefillRow {
-	of := func(q int64) data {
-		return fit.where(func(at observation) bool { return at.At("query_tokens") == q })
-	}
+	of := func(q int64) data { return fit.with("query_tokens", q) }
 	seconds := func(launch, rate float64, at observation) float64 {
 		return launch + math.Max(math.Hypot(spanFLOPs(at)/rate, copiesOf(sms, at)*each),
 			kvRead(at)/p.GPU.HBMBandwidth.SI())

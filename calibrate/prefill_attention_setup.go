@@ -58,9 +58,7 @@ func (g *gpuRun) prefill(m *llm.Model, query, prefix, block int64) checked {
 func (g *gpuRun) checkPrefill(a *cuda.PrefillArgs, slots []int32, head, token int64) {
 	d, seen := int64(a.HeadDim), int64(a.Prefix)+token+1
 	kv := head / int64(a.HeadsQ/a.HeadsKV)
-	out := a.Out + cuda.Ptr(2*(token*a.OutTokenStride+head*a.OutHeadStride))
-	query := a.Q + cuda.Ptr(2*(token*a.QTokenStride+head*a.QHeadStride))
-	g.attention(out, query, d, a.Scale, func(add func(k, v []float64)) {
+	g.attentionOf(a, head, token, func(add func(k, v []float64)) {
 		if a.Table == 0 {
 			add(g.floats(a.K+cuda.Ptr(2*kv*a.KHeadStride), seen*d),
 				g.floats(a.V+cuda.Ptr(2*kv*a.VHeadStride), seen*d))
@@ -72,5 +70,13 @@ func (g *gpuRun) checkPrefill(a *cuda.PrefillArgs, slots []int32, head, token in
 			n := min(tokens, seen-at) * d
 			add(block[:n], block[tokens*d:tokens*d+n])
 		}
-	}, "head %d, token %d", head, token)
+	})
+}
+
+// attentionOf recomputes the attention of a token's row of a head to what keys adds.
+func (g *gpuRun) attentionOf(a *cuda.PrefillArgs, head, token int64,
+	keys func(add func(k, v []float64))) {
+	out := a.Out + cuda.Ptr(2*(token*a.OutTokenStride+head*a.OutHeadStride))
+	query := a.Q + cuda.Ptr(2*(token*a.QTokenStride+head*a.QHeadStride))
+	g.attention(out, query, int64(a.HeadDim), a.Scale, keys, "head %d, token %d", head, token)
 }

@@ -39,8 +39,7 @@ func Fit(s *Samples) (*Calibration, error) {
 			return nil, fmt.Errorf("no samples of %s: the calibration is not complete", probe.Name)
 		}
 	}
-	if len(s.of(probeLoadFlash).where(
-		func(at observation) bool { return at.At("pool_mib") == basePool })) < 4 {
+	if len(s.of(probeLoadFlash).with("pool_mib", basePool)) < 4 {
 		return nil, errors.New("too few samples of load.flash: the calibration is not complete")
 	}
 	p, known, err := baseProfile(s.Origin.Card)

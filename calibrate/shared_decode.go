@@ -31,7 +31,7 @@ func (sharedDecode) fit(s *Samples, p *hw.Profile, from source) []model {
 	if len(points) == 0 {
 		return nil
 	}
-	fit, held := points.split(func(at observation) string { return at.Shape }, 3, nil)
+	fit, held := points.split(byShape, 3, nil)
 	price := func(p *hw.Profile, at observation) float64 {
 		return cost.Seconds(cost.Of(p, at.model).DenseDecode, sim.Work{
 			DecodeTokens: kvTokens(at, "context_tokens"), Decodes: int(at.At("batch")),

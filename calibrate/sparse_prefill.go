@@ -80,10 +80,8 @@ func (sparsePrefill) fit(s *Samples, p *hw.Profile, from source) (models []model
 	p.SparsePrefill = nil
 	windows := func(at observation) bool { return at.At("sink_tokens") > 0 }
 	lined := func(at observation) bool { return at.At("vertical_lines") > 0 }
-	not := func(is func(observation) bool) func(observation) bool {
-		return func(at observation) bool { return !is(at) }
-	}
-	attention, indices := s.of(probeSparseAttention), s.of(probeSparseIndex)
+	shapedPoints, listedPoints := s.of(probeSparseAttention).part(windows)
+	linePoints, blockPoints := s.of(probeSparseIndex).part(lined)
 	aShape := hw.SparseRow{Pattern: string(pattern.AShape)}
 	lines := hw.SparseRow{Pattern: string(pattern.VerticalSlash)}
 	blocks := hw.SparseRow{Pattern: string(pattern.BlockSparse)}
@@ -105,19 +103,19 @@ func (sparsePrefill) fit(s *Samples, p *hw.Profile, from source) (models []model
 		law
 		launch *hw.Figure
 	}{
-		{law{model: "sparse_prefill.a-shape", points: attention.where(windows), terms: []term{
+		{law{model: "sparse_prefill.a-shape", points: shapedPoints, terms: []term{
 			launch(&aShape.Launch, shaped),
 			share(ofBlocks, &aShape.Efficiency, 10, shaped+", over dense attention's rate"),
 			each(sparseTiles, &aShape.Tile, noTile, shaped+": a tile of queries")}}, &aShape.Launch},
-		{law{model: "sparse_prefill.lists", points: attention.where(not(windows)), terms: []term{
+		{law{model: "sparse_prefill.lists", points: listedPoints, terms: []term{
 			launch(&listLaunch, listed),
 			share(ofBlocks, &lines.Efficiency, 10, listed+", over dense attention's rate"),
 			share(ofColumns, &lines.Columns, 10, listed+": gathered columns, over the same")}},
 			&listLaunch},
-		{law{model: "sparse_prefill.index.vertical-slash", points: indices.where(lined), terms: []term{
+		{law{model: "sparse_prefill.index.vertical-slash", points: linePoints, terms: []term{
 			launch(&lineLaunch, ofLines), share(indexTime, &lines.Index, 1, ofLines+bytes),
 			each(sparseTiles, &lines.Tile, noTile, ofLines+": a line of a tile of queries")}}, &lineLaunch},
-		{law{model: "sparse_prefill.index.block-sparse", points: indices.where(not(lined)),
+		{law{model: "sparse_prefill.index.block-sparse", points: blockPoints,
 			terms: []term{launch(&blockLaunch, ofRanks), share(indexTime, &blocks.Index, 1, ofRanks+bytes),
 				each(sparseTiles, &blocks.Tile, noTile, ofRanks+": a tile of queries")}}, &blockLaunch},
 	} {

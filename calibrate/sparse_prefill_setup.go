@@ -67,14 +67,12 @@ func (g *gpuRun) sparse(p Point, a *cuda.MIAttendArgs, seen func(token int64) []
 // checkRow recomputes a token's row of a head over the keys that it attends to.
 func (g *gpuRun) checkRow(a *cuda.PrefillArgs, keys []int64, head, token int64) {
 	d, kv := int64(a.HeadDim), head/int64(a.HeadsQ/a.HeadsKV)
-	out := a.Out + cuda.Ptr(2*(token*a.OutTokenStride+head*a.OutHeadStride))
-	query := a.Q + cuda.Ptr(2*(token*a.QTokenStride+head*a.QHeadStride))
-	g.attention(out, query, d, a.Scale, func(add func(k, v []float64)) {
+	g.attentionOf(a, head, token, func(add func(k, v []float64)) {
 		for _, key := range keys {
 			add(g.floats(a.K+cuda.Ptr(2*(key*a.KTokenStride+kv*a.KHeadStride)), d),
 				g.floats(a.V+cuda.Ptr(2*(key*a.VTokenStride+kv*a.VHeadStride)), d))
 		}
-	}, "head %d, token %d", head, token)
+	})
 }
 
 // lists prepares lists with the point's numbers of blocks and columns for every row, the same

@@ -67,7 +67,7 @@ func (moving) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 				return byAxis("pool_mib")(at) + " " + byAxis("block_bytes")(at)
 			}
 		} else {
-			all = inPool(all, basePool)
+			all = all.with("pool_mib", basePool)
 		}
 		link := loadLink(p)
 		if m.save {
@@ -89,7 +89,7 @@ func (moving) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 
 // fitKernel fits the kernel in the base pool, and a gather kernel's rate in each other one.
 func (m *mover) fitKernel(fit data, link float64, p *hw.Profile, from source) {
-	base := inPool(fit, basePool)
+	base := fit.with("pool_mib", basePool)
 	first, start := smallestTime(base), linear(base, one, moved)
 	rates := bound{rateBound.low, link * 1.2}
 	seconds := func(c []float64, at observation) float64 {
@@ -108,7 +108,7 @@ func (m *mover) fitKernel(fit data, link float64, p *hw.Profile, from source) {
 	for _, pool := range fit.values("pool_mib") {
 		rate := c[2]
 		if pool != basePool {
-			rate = refine(inPool(fit, pool), []float64{c[2]}, []bound{rates},
+			rate = refine(fit.with("pool_mib", pool), []float64{c[2]}, []bound{rates},
 				func(r []float64, at observation) float64 {
 					return seconds([]float64{c[0], c[1], r[0]}, at)
 				})[0]
@@ -155,10 +155,6 @@ func (p *planner) pools() []int64 {
 }
 
 func moved(at observation) float64 { return float64(at.At("blocks") * at.At("block_bytes")) }
-
-func inPool(d data, pool int64) data {
-	return d.where(func(at observation) bool { return at.At("pool_mib") == pool })
-}
 
 // transferPrice prices a point as the modelled device does. Points of saves without threads use the
 // profile's number of threads.
