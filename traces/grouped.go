@@ -33,9 +33,12 @@ func (g *grouped) talk() (*talk, error) {
 		if err != nil {
 			return nil, err
 		}
-		all := append([]row{r}, g.ready...)
-		g.ready = nil
-		return given(r.session, turnsOf(all), thinkRand(g.seed, g.records)), nil
+		all := []row{r}
+		for len(g.ready) > 0 {
+			r, _ = g.lines.next()
+			all = append(all, r)
+		}
+		return given(all, thinkRand(g.seed, g.records)), nil
 	}
 	if !g.read {
 		g.read = true
@@ -76,15 +79,16 @@ func (g *grouped) load() error {
 				r.pause = max(0, r.at-last.at-last.took)
 			}
 		}
+		if r.answer == 0 {
+			r.answer = textID(model, fmt.Sprint(r.session, " ", len(before)))
+		}
 		sessions[r.session] = append(before, r)
 	}
 	if len(order) == 0 {
 		return g.none()
 	}
 	for n, name := range order {
-		t := given(name, turnsOf(sessions[name]), thinkRand(g.seed, n))
-		t.at = sessions[name][0].at
-		g.talks = append(g.talks, t)
+		g.talks = append(g.talks, given(sessions[name], thinkRand(g.seed, n)))
 	}
 	slices.SortStableFunc(g.talks, func(a, b *talk) int { return cmp.Compare(a.at, b.at) })
 	for first, i := g.talks[0].at, 0; i < len(g.talks); i++ {
@@ -101,23 +105,6 @@ func (g *grouped) none() error {
 		e.Line, e.Problem = g.firstOther, "no request in it, nor in any other, but "+g.without
 	}
 	return e
-}
-
-// turnsOf makes turns of the rows of a session.
-func turnsOf(all []row) (turns []turn) {
-	for i := range all {
-		r := &all[i]
-		t := turn{asked: r.asked, output: r.output, whole: r, pause: r.pause,
-			answer: r.answer}
-		if r.asked != nil {
-			t.whole = nil
-		}
-		if t.answer == 0 {
-			t.answer = textID(model, fmt.Sprint(r.session, " ", i))
-		}
-		turns = append(turns, t)
-	}
-	return turns
 }
 
 // rest returns the turns that have not begun.

@@ -41,9 +41,9 @@ type row struct {
 	session string
 	took    des.Time        // from at to the end of its answer, if the file has it
 	later   bool            // follows the session's row before: it has a pause instead of a time
-	pause   des.Time        // of a later row, from the end of the row before
-	asked   []prefix.Piece  // a later row's addition to the conversation; nil: prompt is the whole
-	answer  uint64          // id of the answer's text, of a row with asked; 0: none has it
+	pause   des.Time        // of a later row, from the end of the row before; below 0: a think time
+	asked   []prefix.Piece  // added to the session since the last answer; nil: prompt is the whole
+	answer  uint64          // id of the answer's text, of a row with asked
 	content *prefix.Content // nil if the row has none
 	image   bool            // has an image, which is not served
 	skip    skip

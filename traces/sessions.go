@@ -12,21 +12,13 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// A turn is one question of a session with its answer.
-type turn struct {
-	asked  []prefix.Piece // pieces added since the last answer
-	output int            // tokens
-	answer uint64         // id of its text
-	whole  *row           // the whole request, if the file has it; asked and answer are unused
-	pause  des.Time       // before this turn; below 0: a think time
-}
-
-// A talk is a session whose turns are made one by one.
+// A talk is a session whose turns are made one by one. A turn is a row: one question of the session
+// with its answer.
 type talk struct {
 	name   string
-	turns  func() (turn, bool)
+	turns  func() (row, bool)
 	think  *rand.Rand
-	next   turn
+	next   row
 	more   bool           // next is valid
 	before []prefix.Piece // all turns so far; elements are never changed
 	tokens int
@@ -71,8 +63,8 @@ func (s *sessions) next() (sim.Arrival, error) {
 // turn makes the request of a talk's next turn: the context so far and the new question.
 func (s *sessions) turn(t *talk) (a sim.Arrival, err error) {
 	now := t.next
-	if now.whole != nil {
-		a = sim.Arrival{Prompt: now.whole.prompt, Session: t.name, Content: now.whole.content}
+	if now.asked == nil {
+		a = sim.Arrival{Prompt: now.prompt, Session: t.name, Content: now.content}
 		a.Output, err = scaled(now.output, s.scale)
 		t.next, t.more = t.turns()
 		return a, err
@@ -168,10 +160,10 @@ func (u *unfolded) next() (a sim.Arrival, err error) {
 }
 
 // given returns a talk with given turns.
-func given(name string, turns []turn, think *rand.Rand) *talk {
-	return &talk{name: name, think: think, turns: func() (turn, bool) {
+func given(turns []row, think *rand.Rand) *talk {
+	return &talk{name: turns[0].session, at: turns[0].at, think: think, turns: func() (row, bool) {
 		if len(turns) == 0 {
-			return turn{}, false
+			return row{}, false
 		}
 		first := turns[0]
 		turns = turns[1:]
@@ -232,13 +224,13 @@ func (m *made) talk() (*talk, error) {
 	turns, n := m.long.Quantile(rng.Float64()), 0
 	name := func(what uint64) uint64 { return des.Hash(m.seed, uint64(session), uint64(n), what) }
 	return &talk{name: fmt.Sprintf("s%d", session), think: thinkRand(m.seed, session),
-		turns: func() (turn, bool) {
+		turns: func() (row, bool) {
 			if n++; n > turns {
-				return turn{}, false
+				return row{}, false
 			}
 			asked := append(first, prefix.Piece{ID: name(0xa5c), Tokens: m.asked.Quantile(rng.Float64())})
 			first = nil
-			return turn{asked: asked, output: m.answer.Quantile(rng.Float64()), answer: name(0xa25),
+			return row{asked: asked, output: m.answer.Quantile(rng.Float64()), answer: name(0xa25),
 				pause: -1}, true
 		}}, nil
 }
