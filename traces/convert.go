@@ -1,9 +1,11 @@
 package traces
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"strconv"
 
 	"github.com/sparseserve/sparseserve/internal/files"
@@ -40,9 +42,15 @@ func ConvertTo(ctx context.Context, w io.Writer, in, format string) (requests in
 		return 0, nil, err
 	}
 	defer src.Close()
-	requests, lost, err := writeOwn(ctx, w, src)
+	all, timed := each(src)
+	requests, lost, err := writeOwn(ctx, w, timed, all)
 	if err != nil {
 		return 0, nil, err
+	}
+	if _, turns := src.(*sessions); turns {
+		lost = append(lost, warn.New(warn.TraceContent,
+			"turns of sessions do not wait for their answers any "+
+				"more: to serve the rows as unrelated requests, remove the column session"))
 	}
 	return requests, append(src.warnings(), lost...), nil
 }
@@ -50,56 +58,44 @@ func ConvertTo(ctx context.Context, w io.Writer, in, format string) (requests in
 // Write writes requests in the project's own CSV. They must be in order of time, with the first at
 // 0.
 func Write(w io.Writer, requests []sim.Arrival) error {
-	_, _, err := writeOwn(context.Background(), w, &listed{left: requests})
+	_, _, err := writeOwn(context.Background(), w, true,
+		func(yield func(sim.Arrival, error) bool) {
+			for _, a := range requests {
+				if !yield(a, nil) {
+					return
+				}
+			}
+		})
 	return err
 }
 
-// listed is a source of given requests.
-type listed struct {
-	generated
-	left []sim.Arrival
-}
-
-func (*listed) timed() bool { return true }
-
-func (l *listed) next() (a sim.Arrival, err error) {
-	if len(l.left) == 0 {
-		return a, io.EOF
-	}
-	a, l.left = l.left[0], l.left[1:]
-	return a, nil
-}
-
-// writeOwn writes every request of a source and returns their number, with warnings of lost data.
-// The columns session and content exist if the first request has them.
-func writeOwn(ctx context.Context, w io.Writer, src source) (n int,
-	lost []warn.Warning, err error) {
+// writeOwn writes requests and returns their number, with warnings of lost data. The columns
+// session and content exist if the first request has them.
+func writeOwn(ctx context.Context, w io.Writer, timed bool,
+	all iter.Seq2[sim.Arrival, error]) (n int, lost []warn.Warning, err error) {
 	c := files.NewCSVWriter(w)
-	unfolded := unfold(src)
-	a, err := unfolded.next()
-	if err != nil && err != io.EOF {
-		return 0, nil, err
-	}
-	names, contents := a.Session != "", a.Content != nil
-	header := []string{"arrived_s", "prompt_tokens", "output_tokens", "set"}
-	if names {
-		header = append(header, "session")
-	}
-	if contents {
-		header = append(header, "content")
-	}
 	from := 1
-	if unfolded.timed() {
+	if timed {
 		from = 0
 	}
-	if err := c.Write(header[from:]); err != nil {
-		return 0, nil, err
-	}
+	var names, contents bool
 	unnamed, unknown := 0, 0
 	var row []string
-	for ; err == nil; a, err = unfolded.next() {
-		if err := ctx.Err(); err != nil {
+	for a, err := range all {
+		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return 0, nil, err
+		}
+		if n++; n == 1 {
+			row = []string{"arrived_s", "prompt_tokens", "output_tokens", "set"}
+			if names = a.Session != ""; names {
+				row = append(row, "session")
+			}
+			if contents = a.Content != nil; contents {
+				row = append(row, "content")
+			}
+			if err := c.Write(row[from:]); err != nil {
+				return 0, nil, err
+			}
 		}
 		row = append(row[:0], decimal(a.At), strconv.Itoa(a.Prompt), strconv.Itoa(a.Output),
 			lineName(a.Set))
@@ -116,13 +112,6 @@ func writeOwn(ctx context.Context, w io.Writer, src source) (n int,
 		if err := c.Write(row[from:]); err != nil {
 			return 0, nil, err
 		}
-		n++
-	}
-	if err == io.EOF {
-		err = c.Flush()
-	}
-	if err != nil {
-		return 0, nil, err
 	}
 	for _, column := range []struct {
 		name  string
@@ -134,12 +123,7 @@ func writeOwn(ctx context.Context, w io.Writer, src source) (n int,
 				rows.Plural(column.count, "request")))
 		}
 	}
-	if unfolded != src {
-		lost = append(lost, warn.New(warn.TraceContent,
-			"turns of sessions do not wait for their answers any "+
-				"more: to serve the rows as unrelated requests, remove the column session"))
-	}
-	return n, lost, nil
+	return n, lost, c.Flush()
 }
 
 // decimal formats a time in seconds, exactly.

@@ -3,7 +3,6 @@ package traces
 import (
 	"cmp"
 	"context"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -71,18 +70,15 @@ func Describe(ctx context.Context, path, format string, kv KV) (Description, err
 		return Description{}, err
 	}
 	defer src.Close()
-	c, every := newCensus(kv), unfold(src)
-	for {
-		a, err := every.next()
-		if err == io.EOF {
-			break
-		}
+	c := newCensus(kv)
+	all, timed := each(src)
+	for a, err := range all {
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return Description{}, err
 		}
 		c.add(a)
 	}
-	return c.describe(files.Label(path), format, every.timed(), src.texts(), src.warnings()), nil
+	return c.describe(files.Label(path), format, timed, src.texts(), src.warnings()), nil
 }
 
 // DescribeWorkload draws a workload's requests and summarises them as they are served, without the

@@ -26,16 +26,14 @@ func sourceOf(name, text string, o options) (source, string, error) {
 
 // readAll reads a source to its end.
 func readAll(src source) (as []sim.Arrival, err error) {
-	for {
-		a, err := src.next()
-		if err == io.EOF {
-			return as, nil
-		}
+	all, _ := each(src)
+	for a, err := range all {
 		if err != nil {
 			return as, err
 		}
 		as = append(as, a)
 	}
+	return as, nil
 }
 
 func TestReaders(t *testing.T) {

@@ -22,7 +22,7 @@ func TestDescribeCountsReuse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		requests, err := readAll(unfold(src))
+		requests, err := readAll(src)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package traces
 import (
 	"fmt"
 	"io"
+	"iter"
 	"math/rand/v2"
 
 	"github.com/sparseserve/sparseserve/internal/warn"
@@ -130,33 +131,26 @@ func (s *sessions) warnings() []warn.Warning {
 	return w
 }
 
-// unfolded yields all turns of each session in sequence.
-type unfolded struct {
-	*sessions
-	now *talk
-}
-
-func (*unfolded) timed() bool { return false }
-
-// unfold makes sessions yield every turn; other sources are unchanged.
-func unfold(src source) source {
-	if s, ok := src.(*sessions); ok {
-		return &unfolded{sessions: s}
-	}
-	return src
-}
-
-func (u *unfolded) next() (a sim.Arrival, err error) {
-	if u.now != nil {
-		a, err = u.turn(u.now)
-	} else if a, err = u.sessions.next(); err == nil {
-		u.now = u.begun[a.Session]
-		clear(u.begun)
-	}
-	if u.now != nil && !u.now.more {
-		u.now = nil
-	}
-	return a, err
+// each yields all requests of a source, with every turn of a session after the one before. An error
+// is the last element. Turns have no times.
+func each(src source) (all iter.Seq2[sim.Arrival, error], timed bool) {
+	s, turns := src.(*sessions)
+	return func(yield func(sim.Arrival, error) bool) {
+		for a, err := src.next(); err != io.EOF; a, err = src.next() {
+			if !yield(a, err) || err != nil {
+				return
+			}
+			for turns && s.begun[a.Session] != nil {
+				t := s.begun[a.Session]
+				if a, err = s.turn(t); !yield(a, err) || err != nil {
+					return
+				}
+				if !t.more {
+					delete(s.begun, t.name)
+				}
+			}
+		}
+	}, src.timed() && !turns
 }
 
 // given returns a talk with given turns.

@@ -81,7 +81,7 @@ func TestShareGPTIsConverted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer want.Close()
-	turns, err := readAll(unfold(want))
+	turns, err := readAll(want)
 	if err != nil || !reflect.DeepEqual(again, turns) {
 		t.Errorf("%+v\n%+v, %v", again, turns, err)
 	}
