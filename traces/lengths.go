@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/sparseserve/sparseserve/internal/nearest"
+	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/internal/units"
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
@@ -187,7 +188,7 @@ func (f form) parse(inner string) (values []float64, problem string) {
 			return nil, fmt.Sprintf("%s = %q %v", a.name, rows.Short(text), err)
 		case v < a.least || v > a.most:
 			return nil, fmt.Sprintf("%s = %s is not between %s and %s", a.name, rows.Short(text),
-				rows.Decimals(a.least), rows.Decimals(a.most))
+				stats.Exact(a.least), stats.Exact(a.most))
 		case a.whole && v != math.Trunc(v):
 			return nil, fmt.Sprintf("%s = %s is not a whole number of tokens", a.name, rows.Short(text))
 		}

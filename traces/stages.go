@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
@@ -82,9 +83,9 @@ func (s Spec) checkStages() error {
 		case len(stage) != 2:
 			return fault(i, "has "+rows.Plural(len(stage), "number"))
 		case !(stage[0] > 0 && stage[0] <= 1e9):
-			return fault(i, "lasts "+rows.Decimals(stage[0])+" s, not above 0 and at most 1e9")
+			return fault(i, "lasts "+stats.Exact(stage[0])+" s, not above 0 and at most 1e9")
 		case stage[1] != 0 && !(stage[1] >= 1e-9 && stage[1] <= 1e9):
-			return fault(i, "has "+rows.Decimals(stage[1])+" requests/s, not 0 or 1e-9 to 1e9")
+			return fault(i, "has "+stats.Exact(stage[1])+" requests/s, not 0 or 1e-9 to 1e9")
 		}
 	}
 	last := len(s.Stages) - 1

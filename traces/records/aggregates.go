@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
@@ -131,7 +132,7 @@ func (m *Record) readAggregates(run rows.Record, a *layout) error {
 		return lacking("a result without requests is compared on its aggregates", missing...)
 	}
 	if n > mostAggregated || prompts > rows.MaxTokens || outputs > rows.MaxTokens || e2e > 1e6 {
-		return rows.Wrong(a.requests, rows.Decimals(n), fmt.Sprintf("with %g and %g tokens and %g s "+
+		return rows.Wrong(a.requests, stats.Exact(n), fmt.Sprintf("with %g and %g tokens and %g s "+
 			"each: beyond what a benchmark measures", prompts, outputs, e2e))
 	}
 	m.Failed = int(max(of(a.failed), of(a.sent)-n, 0))

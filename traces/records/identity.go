@@ -1,8 +1,6 @@
 package records
 
 import (
-	"cmp"
-	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -67,13 +65,20 @@ func identifyTexts(all []sent) {
 		}
 		bytes, tokens = bytes+len(s.text), tokens+s.prompt
 	}
-	t := texts{ids: map[string]uint64{}, perByte: float64(tokens) / float64(max(1, bytes))}
-	if t.perByte*chunk < 1 {
+	perByte := float64(tokens) / float64(max(1, bytes))
+	if perByte*chunk < 1 {
 		return
+	}
+	ids := map[string]uint64{}
+	id := func(text string) uint64 {
+		if _, known := ids[text]; !known {
+			ids[text] = uint64(len(ids)) + 1
+		}
+		return ids[text]
 	}
 	for i := range all {
 		if s := &all[i]; !s.failed {
-			s.content = t.content(s.text, s.prompt)
+			s.content = &prefix.Content{Prompt: chunksOf(s.text, s.prompt, perByte, id)}
 		}
 	}
 }
@@ -81,42 +86,33 @@ func identifyTexts(all []sent) {
 // promptText returns the prompt of a request body: its messages, as JSON, or its prompt. A text
 // that is not a request body is itself the prompt.
 func promptText(request string) string {
-	var v struct{ Messages, Prompt, Input, Body json.RawMessage }
-	if json.Unmarshal([]byte(request), &v) != nil {
+	v, err := rows.NewObject([]byte(request))
+	if err != nil {
 		return request
 	}
-	if own := cmp.Or(string(v.Messages), string(v.Prompt), string(v.Input)); own != "" {
-		return own
+	for _, key := range []string{"messages", "prompt", "input"} {
+		if own := string(v.Value(key)); own != "" {
+			return own
+		}
 	}
-	return promptText(string(v.Body))
+	return promptText(string(v.Value("body")))
 }
 
-// texts assigns ids to the texts of all prompts.
-type texts struct {
-	ids     map[string]uint64
-	perByte float64 // tokens
-}
-
-// content returns one piece per chunk, and a piece for the rest, which only equal texts share.
-func (t *texts) content(text string, prompt int) *prefix.Content {
-	c, sum := &prefix.Content{}, 0
+// chunksOf returns one piece per chunk of a prompt's text, and a piece for the rest, which only
+// equal texts share.
+func chunksOf(text string, prompt int, perByte float64,
+	id func(string) uint64) (all []prefix.Piece) {
+	sum := 0
 	for end := chunk; end <= len(text); end += chunk {
-		next := int(t.perByte * float64(end))
+		next := int(perByte * float64(end))
 		if next > prompt {
 			break
 		}
-		c.Prompt = append(c.Prompt, prefix.Piece{ID: t.id(text[end-chunk : end]), Tokens: next - sum})
+		all = append(all, prefix.Piece{ID: id(text[end-chunk : end]), Tokens: next - sum})
 		sum = next
 	}
 	if sum < prompt {
-		c.Prompt = append(c.Prompt, prefix.Piece{ID: t.id(text + "\x00"), Tokens: prompt - sum})
+		all = append(all, prefix.Piece{ID: id(text + "\x00"), Tokens: prompt - sum})
 	}
-	return c
-}
-
-func (t *texts) id(text string) uint64 {
-	if _, known := t.ids[text]; !known {
-		t.ids[text] = uint64(len(t.ids)) + 1
-	}
-	return t.ids[text]
+	return all
 }

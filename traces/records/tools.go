@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/prefix"
 	"github.com/sparseserve/sparseserve/traces/rows"
@@ -234,7 +235,7 @@ func (s *sent) took(ttft, e2e duration) error {
 		return rows.Wrong(ttft.key, ttft.text, "no time to the first token; "+streaming)
 	case e2e.seconds < ttft.seconds-slack:
 		return rows.Wrong(e2e.key, e2e.text, "the last token comes before the first, which took "+
-			rows.Decimals(ttft.seconds)+" s")
+			stats.Exact(ttft.seconds)+" s")
 	}
 	s.ttft, s.e2e = ttft.seconds, max(e2e.seconds, ttft.seconds)
 	return nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
@@ -76,7 +77,7 @@ func (m *Record) readVLLM(run *rows.Object) ([]sent, error) {
 			}
 			e2e.seconds += gap.seconds
 		}
-		s.e2e, e2e.text = e2e.seconds, rows.Decimals(e2e.seconds)
+		s.e2e, e2e.text = e2e.seconds, stats.Exact(e2e.seconds)
 		if s.failed {
 			continue
 		}

@@ -103,6 +103,3 @@ func calendar(key, text string, unit des.Time) (des.Time, error) {
 	}
 	return 0, Wrong(key, text, "not a time in numbers, nor one like 2023-11-16 18:17:03.98")
 }
-
-// Decimals formats a number with all of its digits.
-func Decimals(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
