@@ -3,6 +3,7 @@ package figures
 import (
 	"image/color"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -25,6 +26,9 @@ const (
 func sans(size vg.Length) font.Font {
 	return font.Font{Typeface: "Liberation", Variant: "Sans", Size: size}
 }
+
+// mostAtPoints is the maximum number of x values that are labelled themselves.
+const mostAtPoints = 8
 
 // levelStyle is the line of a level.
 var levelStyle = draw.LineStyle{Color: color.Gray{0x60}, Width: 0.9, Dashes: []vg.Length{4, 3}}
@@ -78,8 +82,37 @@ func (p *panel) plot(vg.Length) *plot.Plot {
 	plt.X.Min, plt.X.Max = p.x.of(p.x.low), p.x.of(p.x.high)
 	plt.Y.Min, plt.Y.Max = p.y.of(p.y.low), p.y.of(p.y.high)
 	plt.X.Tick.Marker, plt.Y.Tick.Marker = p.x, p.y
+	if ticks := p.atPoints(); ticks != nil {
+		plt.X.Tick.Marker = plot.ConstantTicks(ticks)
+	}
 	plt.Add(grid(), plotted(p.marks), plotted(p.lines), plotted(p.notes))
 	return plt
+}
+
+// atPoints labels a logarithmic x axis at its points, such as powers of two; nil if they are many.
+func (p *panel) atPoints() (ticks []plot.Tick) {
+	var all []float64
+	for _, l := range p.Lines {
+		for _, q := range l.Points {
+			if !l.Dots && !l.Bare {
+				all = append(all, q.X)
+			}
+		}
+	}
+	slices.Sort(all)
+	if all = slices.Compact(all); !p.x.log || len(all) > mostAtPoints {
+		return nil
+	}
+	apart := 0.06 * (p.x.of(p.x.high) - p.x.of(p.x.low))
+	last := math.Inf(-1)
+	for _, x := range all {
+		t := plot.Tick{Value: p.x.of(x)}
+		if t.Value >= last+apart {
+			t.Label, last = stats.Tick(x), t.Value
+		}
+		ticks = append(ticks, t)
+	}
+	return ticks
 }
 
 // plotted draws one part of a panel.

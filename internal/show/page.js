@@ -92,20 +92,23 @@
     };
     return Object.assign(legend, zoomed(), {
       grid: { left: 58, right: 18, top: names.length > 1 ? 34 : 12, bottom: 46 },
-      xAxis: axis("value", c.logX, Object.assign({ name: c.x, nameLocation: "middle", nameGap: 28, scale: true, splitLine: { show: false } }, ends(c.xEnds, c.logX))),
+      xAxis: axis("value", c.logX, Object.assign({ name: c.x, nameLocation: "middle", nameGap: 28, scale: true, splitLine: { show: false } }, ends(c.xEnds, c.logX, c.lines.filter(l => !l.bare && !l.dots).flatMap(l => l.points.map(p => p.x))))),
       yAxis: axis("value", c.logY, ends(c.yEnds, c.logY)),
       series: series,
     });
   }
 
-  // Ends are seldom round, and have no labels. A logarithmic axis of few decades has 2 and 5 in each.
-  function ends(e, log) {
+  // Ends are seldom round, and have no labels. A logarithmic axis has labels at its few points, else at 1, or 1, 2 and 5, of a decade.
+  function ends(e, log, points) {
     if (!e) return {};
-    const round = v => Number(v.toPrecision(2)) === v, label = { color: ink().soft, fontSize: 12, hideOverlap: true, formatter: digits };
+    const round = v => Number(v.toPrecision(1)) === v, label = { color: ink().soft, fontSize: 12, hideOverlap: true, formatter: digits };
     if (!log) return { min: e[0], max: e[1], axisLabel: Object.assign(label, { showMinLabel: round(e[0]), showMaxLabel: round(e[1]) }) };
-    const ticks = [], few = e[1] / e[0] < 300;
-    for (let d = Math.floor(Math.log10(e[0])); d <= Math.log10(e[1]); d++)
+    const ticks = [...new Set(points)], few = e[1] / e[0] < 300;
+    if (!ticks.length || ticks.length > 8) {
+      ticks.length = 0;
+      for (let d = Math.floor(Math.log10(e[0])); d <= Math.log10(e[1]); d++)
       for (const k of few ? [1, 2, 5] : [1]) if (k * 10 ** d >= e[0] && k * 10 ** d <= e[1]) ticks.push(Number((k * 10 ** d).toPrecision(1)));
+    }
     return { min: e[0], max: e[1], axisTick: { customValues: ticks, lineStyle: { color: ink().soft } }, axisLabel: Object.assign(label, { customValues: ticks }) };
   }
 
