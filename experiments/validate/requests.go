@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"math"
@@ -23,13 +22,20 @@ type servedRequest struct {
 }
 
 // readServed reads the served requests from a run's kept table of requests.
-func readServed(dir string) ([]servedRequest, error) {
-	path := requestsIn(dir)
-	text, err := files.ReadResult(path)
-	if err != nil {
-		return nil, err
-	}
-	return parseServed(path, text)
+func readServed(dir string) (all []servedRequest, err error) {
+	_, err = files.EachRow(requestsIn(dir), func(row *files.Row) {
+		if row.Text("first_token_s") == "" {
+			return // rejected
+		}
+		r := servedRequest{arrival: row.Number("arrival_s"), first: row.Number("first_token_s"),
+			last: row.Number("last_token_s")}
+		var fault error
+		if r.id, fault = strconv.Atoi(row.Text("id")); fault != nil {
+			row.Want("id", "an integer")
+		}
+		all = append(all, r)
+	})
+	return all, err
 }
 
 // requestsIn returns the path of a run's table of requests, which is compressed for a live run.
@@ -39,44 +45,6 @@ func requestsIn(dir string) string {
 		return path
 	}
 	return path + ".gz"
-}
-
-// parseServed reads the served requests from the text of a table of requests.
-func parseServed(path string, text []byte) ([]servedRequest, error) {
-	rows, err := files.NewCSVReader(path, bytes.NewReader(text)).ReadAll()
-	if err != nil {
-		return nil, err
-	}
-	if len(rows) == 0 {
-		return nil, fmt.Errorf("%s: not a table of requests", path)
-	}
-	column := func(name string) int { return slices.Index(rows[0], name) }
-	id, arrival, first, last := column("id"), column("arrival_s"), column("first_token_s"),
-		column("last_token_s")
-	if min(id, arrival, first, last) < 0 {
-		return nil, fmt.Errorf("%s: not a table of requests", path)
-	}
-	var all []servedRequest
-	for i, row := range rows[1:] {
-		if row[first] == "" {
-			continue // rejected
-		}
-		var r servedRequest
-		for _, cell := range []struct {
-			column int
-			into   *float64
-		}{{arrival, &r.arrival}, {first, &r.first}, {last, &r.last}} {
-			if *cell.into, err = strconv.ParseFloat(row[cell.column], 64); err != nil {
-				return nil, fmt.Errorf("%s:%d: %s = %q: want a number", path, i+2, rows[0][cell.column],
-					row[cell.column])
-			}
-		}
-		if r.id, err = strconv.Atoi(row[id]); err != nil {
-			return nil, fmt.Errorf("%s:%d: id = %q: want an integer", path, i+2, row[id])
-		}
-		all = append(all, r)
-	}
-	return all, nil
 }
 
 // followsFromRequests checks a summary's mean TTFT and number of requests against the table of

@@ -112,10 +112,10 @@ func Fits(dir string) (all []doc.Figure, err error) {
 			Charts: []*doc.Chart{overMeasured(points)}})
 		points = nil
 	}
-	found, err := eachRow(dir, fitsFile, func(r *resultRow) {
-		p := fitted{r.text("model"), r.text("card"), r.text("quality"), r.text("point"), 0,
-			r.number("measured_us"), r.number("fitted_us"), r.number("limit")}
-		if r.text("part") == "held out" {
+	found, err := eachRow(dir, fitsFile, func(r *files.Row) {
+		p := fitted{r.Text("model"), r.Text("card"), r.Text("quality"), r.Text("point"), 0,
+			r.Number("measured_us"), r.Number("fitted_us"), r.Number("limit")}
+		if r.Text("part") == "held out" {
 			p.line = 1
 		}
 		if len(points) > 0 && points[0].model != p.model {

@@ -12,6 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/validate"
 	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
@@ -100,10 +101,10 @@ func Requests(dir string, r *validate.ReplayReport) ([]doc.Figure, error) {
 	}{{"ttft_s", "time to first token", "TTFT (s)", 1},
 		{"tpot_s", "mean time between tokens of a request", "TPOT (ms)", 1e3}} {
 		var measured, simulated []float64
-		found, err := eachRow(dir, run.RequestsCSV, func(row *resultRow) {
-			if row.text("measured_"+q.column) != "" { // of an answer with one token it is empty
-				measured = append(measured, q.scale*row.number("measured_"+q.column))
-				simulated = append(simulated, q.scale*row.number("simulated_"+q.column))
+		found, err := eachRow(dir, run.RequestsCSV, func(row *files.Row) {
+			if row.Text("measured_"+q.column) != "" { // of an answer with one token it is empty
+				measured = append(measured, q.scale*row.Number("measured_"+q.column))
+				simulated = append(simulated, q.scale*row.Number("simulated_"+q.column))
 			}
 		})
 		if err == nil && !found {

@@ -1,16 +1,11 @@
 package answers
 
 import (
-	"bufio"
-	"cmp"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/doc"
@@ -27,17 +22,17 @@ type served struct{ arrival, scheduled, first, last, tbt float64 }
 // eachRequest calls do for each served request of a run's folder and, if rejected is not nil,
 // rejected with the arrival of each rejected request. It returns whether there is any request.
 func eachRequest(folder string, do func(served), rejected func(arrival float64)) (bool, error) {
-	return eachRow(folder, run.RequestsCSV, func(r *resultRow) {
-		q := served{arrival: r.number("arrival_s"), tbt: -1}
-		if rejected != nil && r.text("rejected") != "" {
+	return eachRow(folder, run.RequestsCSV, func(r *files.Row) {
+		q := served{arrival: r.Number("arrival_s"), tbt: -1}
+		if rejected != nil && r.Text("rejected") != "" {
 			rejected(q.arrival)
 		}
-		if r.text("first_token_s") == "" || r.text("last_token_s") == "" {
+		if r.Text("first_token_s") == "" || r.Text("last_token_s") == "" {
 			return
 		}
-		q.scheduled, q.first = r.number("scheduled_s"), r.number("first_token_s")
-		q.last = r.number("last_token_s")
-		if tokens := r.number("output_tokens"); tokens > 1 {
+		q.scheduled, q.first = r.Number("scheduled_s"), r.Number("first_token_s")
+		q.last = r.Number("last_token_s")
+		if tokens := r.Number("output_tokens"); tokens > 1 {
 			q.tbt = 1e3 * (q.last - q.first) / (tokens - 1)
 		}
 		do(q)
@@ -180,63 +175,12 @@ func (r *Runs) distribution(rows []shownRow) (ttft, tbt []doc.Line, err error) {
 	return ttft, tbt, nil
 }
 
-// resultRow is a row of a CSV that is read row by row. The first malformed cell that is accessed
-// sets its error.
-type resultRow struct {
-	path   string
-	header []string
-	cells  []string
-	before int // rows of the file
-	err    error
-}
-
 // eachRow reads a table of a run's folder and passes its rows to do, one at a time. found is false
-// if the table is missing or empty.
-func eachRow(folder, name string, do func(*resultRow)) (found bool, err error) {
-	path := filepath.Join(folder, name)
-	f, err := files.OpenResult(path)
+// if the table is missing or has no row.
+func eachRow(folder, name string, do func(*files.Row)) (found bool, err error) {
+	found, err = files.EachRow(filepath.Join(folder, name), do)
 	if folder == "" || errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	rows := files.NewCSVReader(path, bufio.NewReaderSize(f, 1<<16))
-	header, err := rows.Read()
-	r := &resultRow{path: path, header: header}
-	rows.ReuseRecord = true
-	for err == nil {
-		if r.cells, err = rows.Read(); err == nil {
-			found = true
-			do(r)
-			r.before++
-			err = r.err
-		}
-	}
-	if errors.Is(err, io.EOF) {
-		return found, nil
-	}
 	return found, err
-}
-
-// text returns a cell.
-func (r *resultRow) text(column string) string {
-	i := slices.Index(r.header, column)
-	if i < 0 {
-		r.err = cmp.Or(r.err, fmt.Errorf("%s: no column %q", r.path, column))
-		return ""
-	}
-	return r.cells[i]
-}
-
-// number returns a cell that holds a number.
-func (r *resultRow) number(column string) float64 {
-	text := r.text(column)
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		r.err = cmp.Or(r.err, fmt.Errorf("%s: row %d: %s = %q: want a number", r.path, r.before+1,
-			column, text))
-	}
-	return v
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/papers"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 )
@@ -55,14 +56,14 @@ const (
 )
 
 // add adds a row. A missing mandatory column is an error.
-func (s steps) add(r *resultRow) {
+func (s steps) add(r *files.Row) {
 	mandatory := []string{startColumn, elapsedColumn, "waiting", "decodes", "prefills"}
 	for _, name := range mandatory {
-		s[name] = append(s[name], r.number(name))
+		s[name] = append(s[name], r.Number(name))
 	}
 	for _, c := range stepColumns {
-		if name := c.column; slices.Contains(r.header, name) && !slices.Contains(mandatory, name) {
-			s[name] = append(s[name], r.number(name))
+		if name := c.column; r.Has(name) && !slices.Contains(mandatory, name) {
+			s[name] = append(s[name], r.Number(name))
 		}
 	}
 }

@@ -1,10 +1,12 @@
 package files
 
 import (
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -112,4 +114,72 @@ func (c CSVReader) explained(err error, cells int) error {
 	}
 	return fmt.Errorf("%s:%d: not valid CSV: a quote is left open or stands inside a cell", c.path,
 		c.Above+at.Line)
+}
+
+// Row is a row of a table below its header. The first fault of a cell that is accessed is the
+// table's.
+type Row struct {
+	table         CSVReader
+	header, cells []string
+	err           error
+}
+
+// EachRow reads a table that a command made, also packed, and passes its rows to do, one at a time.
+// found is false if there is no row.
+func EachRow(path string, do func(*Row)) (found bool, err error) {
+	f, err := OpenResult(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	text, err := Unpack(f)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", path, err)
+	}
+	defer text.Close()
+	r := &Row{table: NewCSVReader(path, text)}
+	if r.header, err = r.table.Read(); err == io.EOF {
+		err = fmt.Errorf("%s: empty", path)
+	}
+	r.table.ReuseRecord = true
+	for err == nil {
+		if r.cells, err = r.table.Read(); err == nil {
+			found = true
+			do(r)
+			err = r.err
+		}
+	}
+	if err == io.EOF {
+		return found, nil
+	}
+	return found, err
+}
+
+// Has reports whether the table has a column.
+func (r *Row) Has(column string) bool { return slices.Contains(r.header, column) }
+
+// Text returns a cell.
+func (r *Row) Text(column string) string {
+	i := slices.Index(r.header, column)
+	if i < 0 {
+		r.err = cmp.Or(r.err, fmt.Errorf("%s: no column %q", r.table.path, column))
+		return ""
+	}
+	return r.cells[i]
+}
+
+// Number returns a cell that holds a number.
+func (r *Row) Number(column string) float64 {
+	v, err := strconv.ParseFloat(r.Text(column), 64)
+	if err != nil {
+		r.Want(column, "a number")
+	}
+	return v
+}
+
+// Want reports that a cell does not hold what it should.
+func (r *Row) Want(column, what string) {
+	line, _ := r.table.FieldPos(0)
+	r.err = cmp.Or(r.err, fmt.Errorf("%s:%d: %s = %q: want %s", r.table.path, line, column,
+		r.Text(column), what))
 }
