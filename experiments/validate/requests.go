@@ -23,7 +23,7 @@ type servedRequest struct {
 
 // readServed reads the served requests from a run's kept table of requests.
 func readServed(dir string) (all []servedRequest, err error) {
-	_, err = files.EachRow(requestsIn(dir), func(row *files.Row) {
+	found, err := files.EachRow(requestsIn(dir), func(row *files.Row) {
 		if row.Text("first_token_s") == "" {
 			return // rejected
 		}
@@ -35,6 +35,9 @@ func readServed(dir string) (all []servedRequest, err error) {
 		}
 		all = append(all, r)
 	})
+	if err == nil && !found {
+		err = fmt.Errorf("%s: not a table of requests", requestsIn(dir))
+	}
 	return all, err
 }
 

@@ -12,7 +12,7 @@ import (
 func TestServedRequestsThatAreDamaged(t *testing.T) {
 	const head = "id,arrival_s,first_token_s,last_token_s\n"
 	for text, want := range map[string]string{
-		"":                       "requests.csv: empty",
+		"":                       "requests.csv: not a table of requests",
 		"id,arrival_s\n1,2\n":    `requests.csv: no column "first_token_s"`,
 		head + "1,0,x,2\n":       `requests.csv:2: first_token_s = "x": want a number`,
 		head + "1,0,1,2\n2,,3,4": `requests.csv:3: arrival_s = "": want a number`,

@@ -138,9 +138,7 @@ func EachRow(path string, do func(*Row)) (found bool, err error) {
 	}
 	defer text.Close()
 	r := &Row{table: NewCSVReader(path, text)}
-	if r.header, err = r.table.Read(); err == io.EOF {
-		err = fmt.Errorf("%s: empty", path)
-	}
+	r.header, err = r.table.Read()
 	r.table.ReuseRecord = true
 	for err == nil {
 		if r.cells, err = r.table.Read(); err == nil {

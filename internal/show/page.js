@@ -15,6 +15,11 @@
   // Three digits, as the tables have them.
   function digits(v) {
     if (v === null || v === undefined || Number.isNaN(v)) return "-";
+    return v === 0 ? "0" : v.toFixed(Math.min(6, Math.max(0, 2 - Math.floor(Math.log10(Math.abs(v))))));
+  }
+
+  // At an axis, a number has as few as it needs.
+  function tick(v) {
     const a = Math.abs(v);
     if (a >= 1e9) return (v / 1e9).toPrecision(3) + "G";
     if (a >= 1e6) return (v / 1e6).toPrecision(3) + "M";
@@ -27,7 +32,7 @@
     return Object.assign({
       type: log ? "log" : kind, splitLine: { lineStyle: { color: c.line } }, minorSplitLine: { show: false },
       axisLine: { lineStyle: { color: c.soft } }, axisTick: { lineStyle: { color: c.soft } },
-      axisLabel: { color: c.soft, fontSize: 12, hideOverlap: true, formatter: kind === "category" ? undefined : digits },
+      axisLabel: { color: c.soft, fontSize: 12, hideOverlap: true, formatter: kind === "category" ? undefined : tick },
       nameTextStyle: { color: c.soft, fontSize: 12 },
     }, extra);
   }
@@ -86,7 +91,7 @@
     legend.tooltip.formatter = found => {
       const all = (Array.isArray(found) ? found : [found]).filter(f => f.data && f.data.point);
       if (!all.length) return "";
-      const x = digits(all[0].data.point.x);
+      const x = tick(all[0].data.point.x);
       return text(c.x + ": " + x) + all.map(f => "<br>" + marker(f.color === ink().ground ? f.borderColor : f.color) + text(f.seriesName + " " + digits(f.data.point.y) + interval(f.data.point) +
         (doubts(f.data.point) ? ", " + doubts(f.data.point) : ""))).join("");
     };
@@ -101,7 +106,7 @@
   // Ends are seldom round, and have no labels. A logarithmic axis has labels at its few points, else at 1, or 1, 2 and 5, of a decade.
   function ends(e, log, points) {
     if (!e) return {};
-    const round = v => Number(v.toPrecision(1)) === v, label = { color: ink().soft, fontSize: 12, hideOverlap: true, formatter: digits };
+    const round = v => Number(v.toPrecision(1)) === v, label = { color: ink().soft, fontSize: 12, hideOverlap: true, formatter: tick };
     if (!log) return { min: e[0], max: e[1], axisLabel: Object.assign(label, { showMinLabel: round(e[0]), showMaxLabel: round(e[1]) }) };
     const ticks = [...new Set(points)], few = e[1] / e[0] < 300;
     if (!ticks.length || ticks.length > 8) {
@@ -118,7 +123,9 @@
     c.bars.forEach(b => b.parts.forEach(p => parts.set(p.name, p.color)));
     parts.forEach((_, name) => { if (c.bars.every(b => b.parts.every(p => p.name !== name || p.value === 0))) parts.delete(name); });
     const single = c.bars.every(b => b.parts.length === 1);
-    const o = common((single ? [] : [...parts.keys()]).concat(c.bars.some(b => b.published !== undefined) ? ["published", ""] : []));
+    // A part that has its bar's name needs no legend.
+    const legend = [...parts.keys()].filter(name => c.bars.some(b => b.name !== name && b.parts.some(p => p.name === name)));
+    const o = common((legend.length > 1 ? legend : []).concat(c.bars.some(b => b.published !== undefined) ? ["published", ""] : []));
     o.tooltip.trigger = "axis";
     o.tooltip.axisPointer = { type: "shadow" };
     o.tooltip.formatter = found => text(found[0].name) + found.filter(f => f.value !== undefined && f.value !== "-" && f.value !== 0)
@@ -126,11 +133,11 @@
     const sample = b => b.low === undefined && single ? b.parts[0] : b, negative = c.bars.some(b => b.parts[0].value < 0);
     const furthest = b => { const v = b.parts[0].value, s = sample(b), all = [v].concat(s.runs || (s.low === undefined ? [] : [s.low, s.high]));
       return v < 0 ? Math.min(...all) : Math.max(...all); };
-    const series = single
-      ? [{ type: "bar", barMaxWidth: 24, data: c.bars.map(b => ({ value: b.parts[0].value, part: sample(b), note: b.note, itemStyle: { color: shown(b.parts[0].color) } })),
-          markLine: { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: ink().soft, type: "dashed" }, data: (c.levels || []).concat(negative ? [0] : []).map(v => ({ xAxis: v })) } }]
-      : [...parts].map(([name, color]) => ({ type: "bar", name: name, stack: "all", barMaxWidth: 24, itemStyle: { color: shown(color) },
-          emphasis: { focus: "series" }, data: c.bars.map(b => { const p = b.parts.find(q => q.name === name); return p ? { value: p.value, part: p } : "-"; }) }));
+    const series = [...parts].map(([name, color]) => ({ type: "bar", name: name, stack: "all", barMaxWidth: 24, itemStyle: { color: shown(color) },
+      emphasis: { focus: single ? "none" : "series" }, data: c.bars.map(b => { const p = b.parts.find(q => q.name === name);
+        return p ? { value: p.value, part: single ? sample(b) : p, note: single ? b.note : undefined } : "-"; }) }));
+    if (series.length) series[0].markLine = { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: ink().soft, type: "dashed" },
+      data: (c.levels || []).concat(negative ? [0] : []).map(v => ({ xAxis: v })) };
     // Labels cover the limit, which is drawn over bars.
     if (single) series.push({ type: "scatter", silent: true, tooltip: { show: false }, symbolSize: 1, z: 6, itemStyle: { color: "transparent", opacity: 1 },
       data: c.bars.map((b, i) => ({ value: [furthest(b), i], label: { position: b.parts[0].value < 0 ? "left" : "right" } })), label: { show: true, position: "right", color: ink().text, backgroundColor: ink().ground, lineHeight: 15, padding: [0, 3],
@@ -146,8 +153,8 @@
       label: { show: true, position: "left", color: ink().text, fontSize: 12, backgroundColor: ink().ground, padding: 2, formatter: f => digits(f.data.all) } });
     const left = Math.min(width * 0.36, 12 + 7.2 * Math.max(...names.map(n => n.length)));
     return Object.assign(o, {
-      grid: { left: left, right: single ? Math.min(width * 0.3, 7.2 * Math.max(8, ...c.bars.map(b => (b.note || "").length))) : 22, top: single ? 8 : 34, bottom: 46 },
-      xAxis: axis("value", c.logY, { name: c.y + (c.x ? ", by " + c.x : ""), nameLocation: "middle", nameGap: 28, min: negative ? v => v.min - 0.12 * (v.max - v.min) : undefined, axisLabel: { color: ink().soft, fontSize: 12, hideOverlap: true, showMinLabel: !negative, formatter: digits }, max: c.yEnds ? c.yEnds[1] : c.levels ? v => Math.max(v.max, ...c.levels) : undefined }),
+      grid: { left: left, right: single ? Math.min(width * 0.3, 7.2 * Math.max(8, ...c.bars.map(b => (b.note || "").length))) : 22, top: o.legend.show === false ? 8 : 34, bottom: 46 },
+      xAxis: axis("value", c.logY, { name: c.y + (c.x ? ", by " + c.x : ""), nameLocation: "middle", nameGap: 28, min: negative ? v => v.min - 0.12 * (v.max - v.min) : undefined, axisLabel: { color: ink().soft, fontSize: 12, hideOverlap: true, showMinLabel: !negative, formatter: tick }, max: c.yEnds ? c.yEnds[1] : c.levels ? v => Math.max(v.max, ...c.levels) : undefined }),
       yAxis: axis("category", false, { inverse: true, data: names, axisLine: { onZero: false, lineStyle: { color: ink().soft } }, axisLabel: { color: ink().text, fontSize: 12, width: left - 14, overflow: width < 600 ? "break" : "truncate", lineHeight: 13, interval: 0 } }),
       series: series,
     });
