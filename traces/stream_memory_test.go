@@ -21,36 +21,40 @@ func TestMixAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Reading a file takes memory for a line, not for the file.
+// Reading a file takes memory for a record, not for the file.
 func TestFileMemoryIsFlat(t *testing.T) {
-	const n = 200_000
-	var b strings.Builder
-	b.WriteString("arrived_s,prompt_tokens,output_tokens,set\n")
-	for range n {
-		b.WriteString("1.5,1000,100,chat\n")
-	}
-	path := filepath.Join(t.TempDir(), "long.csv")
-	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	b.Reset()
-	s := open(t, 1, func(s *Spec) { s.Trace, s.Requests, s.Arrivals = path, n, ArrivalsTrace })
-	heap := func() uint64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	before, made := heap(), 0
-	for range requests(t, s) {
-		if made++; made == n/2 {
-			if after := heap(); after > before+1<<20 {
-				t.Errorf("heap grew from %d to %d bytes over %d requests", before, after, made)
+	const n = 100_000
+	for name, c := range map[string]struct{ head, record string }{
+		"rows":    {"prompt_tokens,output_tokens,set\n", "1000,100,chat\n"},
+		"objects": {"", `{"input_length": 1000, "output_length": 100, "timestamp": 5}` + "\n"},
+		"conversations": {"", `{"conversations": [{"from": "human", "value": "What is it?"}, ` +
+			`{"from": "gpt", "value": "It is 42."}]}` + "\n"},
+	} {
+		path := filepath.Join(t.TempDir(), "long")
+		if err := os.WriteFile(path, []byte(c.head+strings.Repeat(c.record, n)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := open(t, 1, func(s *Spec) { s.Trace, s.Requests = path, n })
+		heap := func() uint64 {
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			return m.HeapAlloc
+		}
+		before, made := heap(), 0
+		for _, err := range s.All() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if made++; made == n/2 {
+				if after := heap(); after > before+1<<20 {
+					t.Errorf("%s: heap grew from %d to %d bytes over %d requests", name, before, after, made)
+				}
 			}
 		}
-	}
-	if made != n {
-		t.Errorf("%d requests, want %d", made, n)
+		if made != n {
+			t.Errorf("%s: %d requests, want %d", name, made, n)
+		}
 	}
 }
 
