@@ -75,18 +75,12 @@ func textOf(o *rows.Object, key string) (text string, image bool, err error) {
 	case '"':
 		return rows.TextOf(raw), false, nil
 	case '[':
-		for _, part := range o.List(key) {
-			each, err := rows.NewObject(part)
-			if err != nil {
-				return "", false, rows.Under(key, err)
-			}
-			more, _, err := textOf(each, "text")
-			if err != nil {
-				return "", false, err
-			}
+		err = o.Each(key, func(part *rows.Object) error {
+			more, _, err := textOf(part, "text")
 			text, image = text+more, image || more == ""
-		}
-		return text, image, nil
+			return err
+		})
+		return text, image, err
 	case 'n', 0:
 		return "", false, nil
 	}

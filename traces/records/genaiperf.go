@@ -14,24 +14,17 @@ import (
 // prompts are estimated from their texts.
 func (m *Record) readGenAIPerf(run *rows.Object) (all []sent, err error) {
 	count, estimated := traces.CountTokens(traces.Llama3), 0
-	experiments, err := run.Objects("experiments")
-	for i, e := range experiments {
-		requests, err := e.Objects("requests")
-		if err != nil {
-			return nil, rows.Under(fmt.Sprintf("experiments[%d]", i), err)
-		}
-		for j, r := range requests {
+	err = run.Each("experiments", func(e *rows.Object) error {
+		return e.Each("requests", func(r *rows.Object) error {
 			s, err := chunked(r)
-			if err != nil {
-				return nil, rows.Under(fmt.Sprintf("experiments[%d].requests[%d]", i, j), err)
-			}
 			if !s.failed && s.prompt == 0 {
 				estimated++
 				s.prompt = max(1, count(promptText(s.text)))
 			}
 			all = append(all, s)
-		}
-	}
+			return err
+		})
+	})
 	if estimated > 0 {
 		m.note("The server reported no usage of %d requests: their prompt tokens are estimated from the "+
 			"texts, and a chunk of an answer counts as a token.", estimated)
@@ -42,11 +35,7 @@ func (m *Record) readGenAIPerf(run *rows.Object) (all []sent, err error) {
 // chunked reads a request with the streamed chunks of its answer, as an OpenAI-compatible server
 // sends them.
 func chunked(r *rows.Object) (s sent, err error) {
-	times := r.List("response_timestamps")
-	outputs, err := r.Objects("response_outputs")
-	if err != nil {
-		return s, err
-	}
+	times, outputs := r.List("response_timestamps"), r.List("response_outputs")
 	if len(times) != len(outputs) {
 		return s, rows.Wrong("response_timestamps", r.Text("response_timestamps"),
 			fmt.Sprintf("has other entries than response_outputs, %d", len(outputs)))
@@ -56,8 +45,10 @@ func chunked(r *rows.Object) (s sent, err error) {
 	}
 	s.text = r.Text("request_inputs.payload")
 	var first, last duration
-	chunks := 0
-	for i, o := range outputs {
+	chunks, i := 0, 0
+	err = r.Each("response_outputs", func(o *rows.Object) error {
+		now := duration{key: "response_timestamps", text: rows.TextOf(times[i])}
+		i++
 		for line := range strings.SplitSeq(o.Text("response"), "\n") {
 			c, err := rows.NewObject([]byte(strings.TrimPrefix(line, "data: ")))
 			if err != nil {
@@ -67,7 +58,7 @@ func chunked(r *rows.Object) (s sent, err error) {
 				"completion_tokens": &s.output} {
 				if text := c.Text("usage." + key); text != "" {
 					if *into, err = rows.Tokens("usage."+key, text, 0); err != nil {
-						return s, err
+						return err
 					}
 				}
 			}
@@ -75,16 +66,20 @@ func chunked(r *rows.Object) (s sent, err error) {
 				c.Text("choices.0.delta.reasoning_content") == "" {
 				continue
 			}
-			last = duration{key: "response_timestamps", text: rows.TextOf(times[i])}
-			at, err := rows.Time(last.key, last.text, 1)
+			at, err := rows.Time(now.key, now.text, 1)
 			if err != nil {
-				return s, err
+				return err
 			}
-			last.seconds = (at - s.at).Seconds()
-			if chunks++; chunks == 1 {
-				first = last
+			now.seconds = (at - s.at).Seconds()
+			if last = now; chunks == 0 {
+				first = now
 			}
+			chunks++
 		}
+		return nil
+	})
+	if err != nil {
+		return s, err
 	}
 	if chunks == 0 {
 		return sent{failed: true}, nil

@@ -139,21 +139,23 @@ func TextOf(raw jsontext.Value) string {
 // List implements Record.
 func (o *Object) List(name string) []jsontext.Value { return Elements(o.Value(name)) }
 
-// Objects returns the elements of a list of objects; none if it is missing.
-func (o *Object) Objects(name string) (all []*Object, err error) {
-	raw := o.Value(name)
-	list := Elements(raw)
-	if list == nil && TextOf(raw) != "" {
-		return nil, Wrong(name, string(raw), "not a list")
+// Each calls do for each object of a list; never if it is missing. Keys of an error are below the
+// element: name[i].key.
+func (o *Object) Each(name string, do func(*Object) error) error {
+	list := o.List(name)
+	if list == nil && o.Text(name) != "" {
+		return Wrong(name, o.Text(name), "not a list")
 	}
-	for i, element := range list {
-		each, err := NewObject(element)
-		if err != nil {
-			return nil, Under(fmt.Sprintf("%s[%d]", name, i), err)
+	for i, raw := range list {
+		each, err := NewObject(raw)
+		if err == nil {
+			err = do(each)
 		}
-		all = append(all, each)
+		if err != nil {
+			return Under(fmt.Sprintf("%s[%d]", name, i), err)
+		}
 	}
-	return all, nil
+	return nil
 }
 
 // Elements returns the elements of a list; nil for any other text.
