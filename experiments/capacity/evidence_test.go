@@ -112,7 +112,7 @@ func TestEvidenceOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := evidenceOf(&cfg.Points()[0])
+		e, err := evidenceOf(&cfg[0])
 		if err != nil || c.class != "" && e.Class != c.class ||
 			c.accuracy != "" && e.Accuracy != c.accuracy ||
 			e.Weakest == "" ||

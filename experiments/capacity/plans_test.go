@@ -22,7 +22,7 @@ func TestLargePlans(t *testing.T) {
 			p := &points[i]
 			systems[p.System.Name] = true
 			if p.Workload.Requests != 2000 {
-				t.Errorf("%s: %s has %d requests, want 2000", file, p.Label, p.Workload.Requests)
+				t.Errorf("%s: %s has %d requests, want 2000", file, p.Label(), p.Workload.Requests)
 			}
 		}
 		if len(points) != 504 || len(systems) != presets {

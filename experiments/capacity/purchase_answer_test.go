@@ -159,7 +159,7 @@ func TestResourcesGrow(t *testing.T) {
 			}
 			grown := 0
 			for _, r := range resources {
-				p := cfg.Points()[0]
+				p := cfg[0]
 				ok, err := r.grow(&p)
 				if err != nil {
 					t.Fatal(err)
@@ -171,7 +171,7 @@ func TestResourcesGrow(t *testing.T) {
 				if key, err := card.CheckChanges(p.Card); err != nil {
 					t.Errorf("%s, %s: %s: %v", gpu, r.name, key, err)
 				}
-				if before := cfg.Points()[0]; ok == reflect.DeepEqual(before, p) {
+				if before := cfg[0]; ok == reflect.DeepEqual(before, p) {
 					t.Errorf("%s, %s, %s: grown %v", gpu, preset, r.name, ok)
 				}
 				if ok {

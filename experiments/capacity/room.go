@@ -159,16 +159,18 @@ func (t *tooLong) short() string {
 	return strings.Join(parts, ", ")
 }
 
-// TooLong reports which share of the prompts the systems of the configurations truncate or refuse,
-// and why; "" if they serve all prompts.
-func TooLong(all ...*config.Config) (string, error) {
+// TooLong reports which share of the prompts the systems of variants truncate or refuse, and why;
+// "" if they serve all prompts. The first run of a system stands for its others.
+func TooLong(variants [][]config.Point) (string, error) {
 	var texts []string
 	of := map[string][]string{} // text -> systems
 	seen := samples{}
-	for _, c := range all {
-		for i := range c.Systems {
-			p := config.Point{Common: c.Common, Seed: c.Seeds[0], System: c.Systems[i]}
-			p.Workload.Rate, p.Workload.Concurrency = max(c.Rates[0], 1), c.Clients[0]
+	for _, runs := range variants {
+		for i, p := range runs {
+			if i > 0 && p.System.Name == runs[i-1].System.Name {
+				continue
+			}
+			p.Workload.Rate = max(p.Workload.Rate, 1) // lengths do not depend on the rate
 			t, err := seen.tooLong(&p, true)
 			if err != nil {
 				return "", err

@@ -35,7 +35,7 @@ func TestRoom(t *testing.T) {
 // The share of prompts that is not served whole is that of the runs, said once where the systems
 // agree.
 func TestTooLongShares(t *testing.T) {
-	load := func(sets ...string) *config.Config {
+	load := func(sets ...string) []config.Point {
 		c, err := config.Load("", append([]string{"model=llama2-7b", "gpu=h100-80gb",
 			"workload.output_lengths=fixed(96)", "workload.rate=1"}, sets...))
 		if err != nil {
@@ -45,7 +45,7 @@ func TestTooLongShares(t *testing.T) {
 	}
 	const some, refuse = "workload.prompt_lengths=uniform(2001,6000)", "prefill.over_length=reject"
 	for _, c := range []struct {
-		config *config.Config
+		config []config.Point
 		want   string
 	}{
 		{load("workload.prompt_lengths=fixed(4000)", refuse), ""},
@@ -58,7 +58,7 @@ func TestTooLongShares(t *testing.T) {
 			"system.kv_gib=1"), "100 % of prompts refused: longer than the 2048 tokens whose KV fits in " +
 			"HBM (vllm)"},
 	} {
-		if got, err := TooLong(c.config); err != nil || got != c.want {
+		if got, err := TooLong([][]config.Point{c.config}); err != nil || got != c.want {
 			t.Errorf("%q, %v, want %q", got, err, c.want)
 		}
 	}

@@ -93,7 +93,7 @@ func TestServeCommand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		command, why, err := ServeCommand(&cfg.Points()[0])
+		command, why, err := ServeCommand(&cfg[0])
 		if err != nil || !strings.Contains(command+why+"$", c.want) || (command == "") == (why == "") {
 			t.Errorf("%q: %q, %q, %v; want %q", c.sets, command, why, err, c.want)
 		}
@@ -114,7 +114,7 @@ func TestServeLacks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &cfg.Points()[0]
+		p := &cfg[0]
 		command, _, err := ServeCommand(p)
 		if err != nil || strings.Contains(command, vllmUncached) ||
 			strings.Contains(command, "--kv-offloading-size 64") != (len(sets) > 0) {
@@ -154,7 +154,7 @@ func TestNoDefaultIsSwitchedOff(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := &cfg.Points()[0]
+		p := &cfg[0]
 		command, _, err := ServeCommand(p)
 		if err != nil || strings.Contains(command, "--no-enable-prefix-caching") != off ||
 			strings.Contains(ServeLacks(p), "switches off a default") != off {

@@ -47,34 +47,59 @@ const (
 	mostRunOf      = 2000 // requests of a chosen run
 )
 
-// ChooseRates sets the rates of configurations that name none, the same for all with one model and
-// traffic, and their number of requests if not named either. It returns the sustained rate of each
-// system, from which the rates follow. Requests come from the first seed, so the choice is
-// reproducible.
-func ChooseRates(ctx context.Context, simulate run.Runner, all ...*config.Config) ([]Chosen,
+// ChooseRates replaces the rates of runs whose configuration names none, by the same for all with
+// one model and traffic, and their number of requests if not named either. It returns the sustained
+// rate of each system, from which the rates follow. Requests come from the first seed, so the
+// choice is reproducible.
+func ChooseRates(ctx context.Context, simulate run.Runner, variants [][]config.Point) ([]Chosen,
 	error) {
 	var chosen []Chosen
-	for _, group := range alikeTraffic(all) {
-		c := group[0]
-		if hasTurns(&c.Workload) {
+	for _, group := range alikeTraffic(variants) {
+		w := &variants[group[0]][0].Workload
+		if hasTurns(w) {
 			return nil, fmt.Errorf("workload.rate: not set, and requests of %s wait for the answers "+
-				"before them; set it to sessions/s", c.Workload.Trace)
+				"before them; set it to sessions/s", w.Trace)
 		}
-		systems, err := sustainedBy(ctx, simulate, group)
+		count := traces.Count(*w)
+		systems, err := sustainedBy(ctx, simulate, variants, group)
 		if err != nil {
 			return nil, err
 		}
 		rates, n := ratesFor(systems), requestsFor(systems)
-		count := traces.Count(c.Workload)
-		for _, c := range group {
-			c.Rates, c.NoRates = rates, false
-			if c.NoRequests && (!c.Workload.FromFile() || c.Workload.Requests > 0 || n < count) {
-				c.Workload.Requests = n
-			}
+		chosen = append(chosen, Chosen{variants[group[0]][0].Model, rates, systems})
+		for _, i := range group {
+			variants[i] = underRates(variants[i], rates, n, count)
 		}
-		chosen = append(chosen, Chosen{c.Model, rates, systems})
 	}
 	return chosen, nil
+}
+
+// underRates returns the runs of a variant under other rates, and with n requests if it names no
+// number and its traffic has as many as count.
+func underRates(runs []config.Point, rates []float64, n, count int) (all []config.Point) {
+	for from := range runs {
+		first := &runs[from]
+		if from > 0 && first.System.Name == runs[from-1].System.Name &&
+			first.Fleet.Replicas == runs[from-1].Fleet.Replicas {
+			continue
+		}
+		for _, rate := range rates {
+			for _, p := range runs[from:] {
+				if p.System.Name != first.System.Name || p.Fleet.Replicas != first.Fleet.Replicas ||
+					p.Workload.Rate != first.Workload.Rate {
+					break
+				}
+				w := &p.Workload
+				if p.NoRequests && (!w.FromFile() || w.Requests > 0 || n < count) {
+					w.Requests = n
+				}
+				w.Rate, p.NoRate = rate, false
+				p.Name = config.PointName(&p)
+				all = append(all, p)
+			}
+		}
+	}
+	return all
 }
 
 // Chosen are the rates of one model and traffic, with the sustained rates behind them.
@@ -84,34 +109,36 @@ type Chosen struct {
 	Systems []Sustained
 }
 
-// alikeTraffic groups the configurations whose rates are to be chosen by model and traffic.
-func alikeTraffic(all []*config.Config) (groups [][]*config.Config) {
+// alikeTraffic groups the variants whose rates are to be chosen, by model and traffic.
+func alikeTraffic(variants [][]config.Point) (groups [][]int) {
 	of := map[string]int{}
-	for _, c := range all {
-		key := fmt.Sprint(c.Model, c.Workload)
-		i, ok := of[key]
+	for i, runs := range variants {
+		w := runs[0].Workload
+		w.Rate = 0
+		key := fmt.Sprint(runs[0].Model, w)
+		group, ok := of[key]
 		switch {
-		case !c.NoRates:
+		case !runs[0].NoRate:
 		case ok:
-			groups[i] = append(groups[i], c)
+			groups[group] = append(groups[group], i)
 		default:
 			of[key] = len(groups)
-			groups = append(groups, []*config.Config{c})
+			groups = append(groups, []int{i})
 		}
 	}
 	return groups
 }
 
-// sustainedBy measures the systems of configurations, each once.
-func sustainedBy(ctx context.Context, simulate run.Runner, group []*config.Config) ([]Sustained,
-	error) {
+// sustainedBy measures the systems of a group of variants, each once.
+func sustainedBy(ctx context.Context, simulate run.Runner, variants [][]config.Point,
+	group []int) ([]Sustained, error) {
 	var points []config.Point
 	seen, hashes := map[string]bool{}, config.NewHasher()
-	for _, c := range group {
-		one := *c
-		one.Rates, one.Seeds, one.Output, one.Metrics, one.SLO = []float64{1}, group[0].Seeds[:1],
-			config.Output{}, metrics.Cutoff{Warmup: metrics.CutNone, Drain: metrics.CutNone}, config.SLO{}
-		for _, p := range one.Points() {
+	for _, i := range group {
+		for _, p := range variants[i] {
+			p.Workload.Rate, p.Seed, p.Output, p.SLO = 1, variants[group[0]][0].Seed, config.Output{},
+				config.SLO{}
+			p.Metrics = metrics.Cutoff{Warmup: metrics.CutNone, Drain: metrics.CutNone}
 			hash, err := hashes.Hash(&p)
 			if err != nil {
 				return nil, err

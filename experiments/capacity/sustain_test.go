@@ -46,22 +46,33 @@ func (s *server) run(_ context.Context, p config.Point, sink run.Sink) (sum metr
 	return sum, err
 }
 
-func choose(t *testing.T, servers map[string]*server, sets ...string) (*config.Config,
+func choose(t *testing.T, servers map[string]*server, sets ...string) ([]config.Point,
 	[]Sustained) {
 	t.Helper()
 	c, err := config.Load("", append(sets, "model=llama3.1-8b", "gpu=h100-80gb"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	variants := [][]config.Point{c}
 	all, err := ChooseRates(t.Context(), func(ctx context.Context, p config.Point, sink run.Sink) (
 		metrics.Summary, error) {
 		one := *servers[p.System.Name]
 		return one.run(ctx, p, sink)
-	}, c)
+	}, variants)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c, all[0].Systems
+	return variants[0], all[0].Systems
+}
+
+// ratesOf lists the rates of runs.
+func ratesOf(runs []config.Point) (rates []float64) {
+	for _, p := range runs {
+		if !slices.Contains(rates, p.Workload.Rate) {
+			rates = append(rates, p.Workload.Rate)
+		}
+	}
+	return rates
 }
 
 // What a server sustains is found to within the last of the steps, also where it collapses beyond.
@@ -101,7 +112,7 @@ func TestRatesFor(t *testing.T) {
 // Variants of one model and traffic have the same rates, and each system is measured once; other
 // traffic has rates of its own.
 func TestVariantsHaveTheSameRates(t *testing.T) {
-	var all []*config.Config
+	var all [][]config.Point
 	for _, sets := range [][]string{{"seed=1", "slo.tbt_s=1"}, {"seed=2"}, {"system.max_requests=8"},
 		{"workload.output_scale=2"}, {"workload.rate=7"}} {
 		c, err := config.Load("", append(sets, "model=llama3.1-8b", "gpu=h100-80gb",
@@ -119,7 +130,7 @@ func TestVariantsHaveTheSameRates(t *testing.T) {
 		}
 		one := server{capacity: capacity / p.Workload.OutputScale}
 		return one.run(ctx, p, sink)
-	}, all...)
+	}, all)
 	if err != nil || len(chosen) != 2 || len(chosen[0].Systems) != 2 || len(chosen[1].Systems) != 1 {
 		t.Fatalf("%v, %v", chosen, err)
 	}
@@ -128,8 +139,8 @@ func TestVariantsHaveTheSameRates(t *testing.T) {
 	}
 	for i, want := range [][]float64{chosen[0].Rates, chosen[0].Rates, chosen[0].Rates,
 		chosen[1].Rates, {7}} {
-		if !slices.Equal(all[i].Rates, want) || all[i].NoRates {
-			t.Errorf("%d: %v, want %v", i, all[i].Rates, want)
+		if got := ratesOf(all[i]); !slices.Equal(got, want) || all[i][0].NoRate {
+			t.Errorf("%d: %v, want %v", i, got, want)
 		}
 	}
 	if slices.Equal(chosen[0].Rates, chosen[1].Rates) {
@@ -151,11 +162,11 @@ func TestRequestsOfChosenRates(t *testing.T) {
 	} {
 		got, all := choose(t, map[string]*server{"vllm": {capacity: c.capacity}},
 			append(c.sets, "system.preset=vllm")...)
-		n := got.Workload.Requests
+		n := got[0].Workload.Requests
 		if n < c.want*7/10 || n > c.want*11/10 {
 			t.Errorf("at %v: %d requests, want about %d", all, n, c.want)
 		}
-		if got.NoRates {
+		if got[0].NoRate {
 			t.Error("rates are still to be chosen")
 		}
 	}
@@ -172,19 +183,21 @@ func TestChosenRatesAreTheSameEachTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := ChooseRates(t.Context(), run.NewSimulator().Run, c)
+		variants := [][]config.Point{c}
+		all, err := ChooseRates(t.Context(), run.NewSimulator().Run, variants)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if first != nil && !slices.Equal(first, c.Rates) || len(c.Rates) != chosenRates ||
+		rates := ratesOf(variants[0])
+		if first != nil && !slices.Equal(first, rates) || len(rates) != chosenRates ||
 			all[0].Systems[0].Rate < 5 {
-			t.Errorf("%v of %v, before %v", c.Rates, all, first)
+			t.Errorf("%v of %v, before %v", rates, all, first)
 		}
-		first = c.Rates
+		first = rates
 	}
-	c := &config.Config{NoRates: true}
-	c.Workload.Trace = traces.Sessions
-	if _, err := ChooseRates(t.Context(), nil, c); err == nil || errors.Is(err, errSeen) {
+	p := config.Point{NoRate: true}
+	p.Workload.Trace = traces.Sessions
+	if _, err := ChooseRates(t.Context(), nil, [][]config.Point{{p}}); err == nil || errors.Is(err, errSeen) {
 		t.Errorf("sessions: %v", err)
 	}
 }

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/traces"
@@ -17,7 +16,7 @@ func (l *loader) implied() {
 		w.Trace = traces.Synthetic
 	}
 	w.FillSessions(l.chosen)
-	if slices.Max(append(l.cfg.Clients, 0)) > 0 && !l.chosen("workload.arrivals") {
+	if l.most("workload.concurrency") > 0 && !l.chosen("workload.arrivals") {
 		w.Arrivals = traces.ArrivalsClosed
 	}
 	if len(w.Stages) > 0 && !l.chosen("workload.requests") {
@@ -28,10 +27,10 @@ func (l *loader) implied() {
 // contradicted refuses keys of [workload] that its other keys make useless, unless they have the
 // value that results write.
 func (l *loader) contradicted() *KeyError {
-	p := Point{Common: l.cfg.Common}
+	p := l.cfg.Point
 	w, none := &p.Workload, traces.DefaultSpec()
-	w.Rate, none.Rate = slices.Max(append(l.cfg.Rates, 0)), 0
-	w.Concurrency = slices.Max(append(l.cfg.Clients, 0))
+	w.Rate, none.Rate = l.most("workload.rate"), 0
+	w.Concurrency = int(l.most("workload.concurrency"))
 	values := FieldsOf(&none)
 	for i, f := range FieldsOf(w) {
 		key, value := wholeKey("workload", f.Key), f.Value.Interface()

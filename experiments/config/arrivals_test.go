@@ -43,21 +43,22 @@ func TestImpliedWorkload(t *testing.T) {
 			t.Errorf("%q %q: %v", c.text, c.sets, err)
 			continue
 		}
-		w := cfg.Workload
+		w := cfg[0].Workload
 		var points []string
-		for _, p := range cfg.Points() {
+		clients := each(cfg, func(p Point) int { return p.Workload.Concurrency })
+		for _, p := range cfg {
 			points = append(points, p.Name)
 			if p.Workload.Concurrency > 0 && p.Workload.Rate != 0 {
 				t.Errorf("%s: a closed loop with a rate of %g", p.Name, p.Workload.Rate)
 			}
 		}
 		if w.Trace != c.trace || w.Arrivals != c.arrivals || w.Requests != c.requests ||
-			!slices.Equal(cfg.Clients, c.clients) || strings.Join(points, " ") != c.points {
+			!slices.Equal(clients, c.clients) || strings.Join(points, " ") != c.points {
 			t.Errorf("%q %q: trace %s, arrivals %s, %d requests, clients %v, points %s", c.text, c.sets,
-				w.Trace, w.Arrivals, w.Requests, cfg.Clients, points)
+				w.Trace, w.Arrivals, w.Requests, clients, points)
 		}
 		// What is written out loads to the same.
-		for _, p := range cfg.Points() {
+		for _, p := range cfg {
 			text, err := p.TOML()
 			if err != nil {
 				t.Fatal(err)
@@ -82,7 +83,7 @@ func TestKeysOfOtherWorkloadsAreNotWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := cfg.TOML()
+	text, err := TOML(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,7 @@ grid.workload.concurrency = [1, 4]
 	}
 	var labels []string
 	for _, p := range points {
-		labels = append(labels, p.Label)
+		labels = append(labels, p.Label())
 	}
 	if got, want := strings.Join(labels, "; "), "vllm-c1-s1 prompt_lengths=fixed(100); vllm-c4-s1 "+
 		"prompt_lengths=fixed(100); "+
@@ -121,8 +122,8 @@ grid.workload.concurrency = [1, 4]
 	}
 	s = mustSweep(t, testkit.Write(t, "s.toml", "[[axis]]\ngrid.workload.stages = [[[60, 1]], [[60, "+
 		"1], [60, 2]]]\n"))
-	if n := len(s.Variants); n != 2 || len(s.Variants[1].Config.Workload.Stages) != 2 {
-		t.Errorf("%d variants of stages: %+v", n, s.Variants[n-1].Config.Workload)
+	if n := len(s.Variants); n != 2 || len(s.Variants[1][0].Workload.Stages) != 2 {
+		t.Errorf("%d variants of stages: %+v", n, s.Variants[n-1][0].Workload)
 	}
 }
 

@@ -187,31 +187,14 @@ func axisPoint(doc *document, path string) ([]Setting, error) {
 	return settings, nil
 }
 
-// settable is a table of keys that --set and axes can set, with the struct that they are decoded
-// into.
-type settable struct {
-	name string
-	v    any
-}
-
-// path returns the whole name of a key of the struct.
-func (t settable) path(key string) string { return wholeKey(t.name, key) }
-
 // SettableKeys lists the keys that --set and axes can set.
 func SettableKeys() []string {
-	keys := []string{"model", "gpu", "seed", "system.preset"}
-	for _, t := range new(Point).tables() {
-		for _, key := range keysOf(t.v) {
-			if path := t.path(key); path != "system.name" {
-				keys = append(keys, path)
-			}
-		}
-	}
+	keys := slices.DeleteFunc(keysOf(new(Point)), func(key string) bool { return key == "system.name" })
 	figures, _ := hw.ChangeKeys()
 	for _, key := range figures {
 		keys = append(keys, "card."+key)
 	}
-	return keys
+	return append(keys, "system.preset")
 }
 
 // keys lists the keys that the axis sets at any of its values, each with its first setting.

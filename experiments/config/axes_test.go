@@ -84,9 +84,9 @@ func TestSweepLabels(t *testing.T) {
 	points := sweepOf(t,
 		"[[axis]]\ngrid.offload.working_set_steps = [4, 8]\ngrid.workload.rate = [0.1]",
 		"system.preset=sparseserve")
-	if len(points) != 2 || points[1].Label != "sparseserve-0.1-s1 working_set_steps=8" ||
+	if len(points) != 2 || points[1].Label() != "sparseserve-0.1-s1 working_set_steps=8" ||
 		points[1].Name != "sparseserve-0.1-s1" {
-		t.Errorf("%d points, the last is %q named %q", len(points), points[len(points)-1].Label,
+		t.Errorf("%d points, the last is %q named %q", len(points), points[len(points)-1].Label(),
 			points[len(points)-1].Name)
 	}
 }

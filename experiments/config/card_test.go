@@ -47,14 +47,14 @@ func TestFiguresOfAnotherCard(t *testing.T) {
 		{write("i.toml", axes+"[[axis]]\ngrid.card.hbm_bandwidth = [1, 2]\n"), nil, nil},
 	} {
 		for _, v := range mustSweep(t, c.path, c.sets...).Variants {
-			got := v.Config.Unused
+			got := v[0].Warnings
 			if !slices.EqualFunc(warn.Texts(got), c.want, strings.HasPrefix) ||
 				len(got) > 0 && got[0].Kind != warn.OtherCard {
 				t.Errorf("%s %q: %q, want %q", c.path, c.sets, got, c.want)
 			}
 		}
 	}
-	got := mustLoad(t, own, "gpu=h200").Unused
+	got := mustLoad(t, own, "gpu=h200")[0].Warnings
 	if len(got) != 1 || !strings.HasPrefix(got[0].Text, stands) {
 		t.Errorf("without axes: %q", got)
 	}

@@ -77,8 +77,11 @@ func keyedOf(t reflect.Type) (fields []keyedField) {
 		case key == "" || key == "-" || part: // a part lists its own
 		case f.Type.Kind() == reflect.Struct && f.Type != reflect.TypeFor[hw.Figure]():
 			for _, inner := range keyedIn(f.Type) {
-				fields = append(fields, keyedField{key + "." + inner.key, inner.tag,
-					slices.Concat(f.Index, inner.index)})
+				name := inner.key
+				if !strings.Contains(name, ".") { // else the key of a table of its own
+					name = key + "." + name
+				}
+				fields = append(fields, keyedField{name, inner.tag, slices.Concat(f.Index, inner.index)})
 			}
 		default:
 			fields = append(fields, keyedField{key, f.Tag, f.Index})
@@ -104,12 +107,6 @@ func decodeInto(v any, path, key string, value any) error {
 		return decodeValue(f, path+key, unit, value)
 	}
 	return unknownKey(path+key, key, keysOf(v))
-}
-
-// lists are the keys whose values are lists that expand into runs, with their values.
-func (c *Config) lists() map[string]any {
-	return map[string]any{"seed": &c.Seeds, "workload.rate": &c.Rates,
-		"workload.concurrency": &c.Clients, "fleet.replicas": &c.Replicas}
 }
 
 // unknownKey suggests the key of that name in another table or at the top level, or else the

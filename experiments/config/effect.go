@@ -41,8 +41,8 @@ func (e *effects) addCard(l *loader, figure, format string, args ...any) {
 // addSeveral adds the figures that change each card of a sweep alike.
 func (e *effects) addSeveral(s *Sweep, below *loader) {
 	gpus := map[string]bool{}
-	for _, v := range s.Variants {
-		gpus[v.Config.GPU] = true
+	for _, p := range s.Runs() {
+		gpus[p.GPU] = true
 	}
 	for figure := range below.cfg.Card {
 		key := "card." + figure
@@ -70,9 +70,8 @@ func (e effects) warnings() (all []warn.Warning) {
 }
 
 // effects determines which chosen keys the runs of the configuration use.
-func (l *loader) effects() effects {
+func (l *loader) effects(points []Point) effects {
 	e := newEffects()
-	points := l.cfg.Points()
 	model, err := l.inputs.model(l.cfg.Model)
 	if err != nil || len(points) == 0 {
 		return e
@@ -107,24 +106,18 @@ func (l *loader) effects() effects {
 				"card, or leave it out", of, l.cfg.GPU, l.origin("gpu"))
 		}
 	}
-	tables := append(l.cfg.tables(), settable{"goodput", &l.goodput})
-	if l.plan != nil {
-		tables = append(tables, settable{"plan", l.plan})
-	}
-	for _, t := range tables {
-		for _, f := range FieldsOf(t.v) {
-			// A plan decides the number of replicas behind the router.
-			if key := t.path(f.Key); l.asked(key) && !(l.buys && t.name == "fleet") {
-				look(key, f, l.origin(key), points)
-			}
+	for _, f := range FieldsOf(&l.cfg) {
+		// A plan decides the number of replicas behind the router.
+		if l.asked(f.Key) && !OfSystem(f.Key) && !(l.buys && strings.HasPrefix(f.Key, "fleet.")) {
+			look(f.Key, f, l.origin(f.Key), points)
 		}
 	}
 	sets := func(system, key string) bool { // whatever [system] says
 		custom := l.customNamed(system)
 		return custom != nil && lastOf(custom.settings, key) != nil && !l.byFlag(key)
 	}
-	for i := range l.cfg.Systems {
-		s := &l.cfg.Systems[i]
+	for i := range l.specs {
+		s := &l.specs[i]
 		custom := l.customNamed(s.Name)
 		own := func(p Point) bool { return p.System.Name != s.Name }
 		for _, f := range FieldsOf(s) {

@@ -50,29 +50,29 @@ func TestKeysWithoutEffectAreWarnedOf(t *testing.T) {
 			`c.toml:9: systems[0].selection.policy = "quest": has no effect in any run; it needs selection.on = true`,
 			`c.toml:13: systems[1].selection.epsilon = 0.5: has no effect in any run; it needs selection.policy = "psa"`}},
 	} {
-		got := warn.Texts(mustLoad(t, c.path, c.sets...).Unused)
+		got := warn.Texts(mustLoad(t, c.path, c.sets...)[0].Warnings)
 		if !slices.EqualFunc(got, c.want, strings.HasPrefix) {
 			t.Errorf("%s %q: %q, want %q", c.path, c.sets, got, c.want)
 		}
 		for _, v := range mustSweep(t, cmp.Or(c.path, "default"), c.sets...).Variants {
-			if !slices.Equal(warn.Texts(v.Config.Unused), got) {
-				t.Errorf("%s %q as a sweep: %q", c.path, c.sets, v.Config.Unused)
+			if !slices.Equal(warn.Texts(v[0].Warnings), got) {
+				t.Errorf("%s %q as a sweep: %q", c.path, c.sets, v[0].Warnings)
 			}
 		}
 	}
 	// what results keep spells every key out, and is no one's choice
-	text, err := mustLoad(t, "").TOML()
+	text, err := TOML(mustLoad(t, ""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := mustLoad(t, testkit.Rewrite(t, "kept.toml", string(text))).Unused; len(got) > 0 {
+	if got := mustLoad(t, testkit.Rewrite(t, "kept.toml", string(text)))[0].Warnings; len(got) > 0 {
 		t.Errorf("kept: %q", got)
 	}
 	axes := "[[axis]]\ngrid.system.preset = [\"vllm\", " +
 		"\"vllm-so\"]\n[[axis]]\ngrid.offload.eviction = [\"fifo\", \"lru\"]\n"
 	for _, v := range mustSweep(t, testkit.Rewrite(t, "s.toml", axes)).Variants {
-		if len(v.Config.Unused) > 0 {
-			t.Errorf("used by one of two presets: %q", v.Config.Unused)
+		if len(v[0].Warnings) > 0 {
+			t.Errorf("used by one of two presets: %q", v[0].Warnings)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func TestTablesWithoutEffectAreWarnedOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return warn.Texts(s.Variants[0].Config.Unused)
+		return warn.Texts(s.Variants[0][0].Warnings)
 	}
 	compared, err := LoadServer("", []string{"model=llama2-7b", "gpu=h100-80gb",
 		"metrics.warmup=share", "output.steps=true"}, false, "")
@@ -103,7 +103,7 @@ func TestTablesWithoutEffectAreWarnedOf(t *testing.T) {
 		{sweep(LoadVaried(file, nil, [][]Setting{nil}, true)), []string{spare}},
 		{sweep(LoadVaried(file, nil, [][]Setting{nil}, false)), []string{spare}},
 		{sweep(LoadSweep(t.Context(), "fig13a", nil)), nil},
-		{warn.Texts(compared.Unused),
+		{warn.Texts(compared.Warnings),
 			[]string{"--set metrics.warmup=share" + none + "simulate: compare",
 				"--set output.steps=true" + none + "simulate: compare"}},
 	} {
@@ -136,7 +136,7 @@ func TestRouterOfAPlanHasAnEffect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := s.Variants[0].Config.Unused; len(got) > 0 {
+	if got := s.Variants[0][0].Warnings; len(got) > 0 {
 		t.Errorf("warnings %q", got)
 	}
 }
@@ -152,11 +152,11 @@ func TestKeysThatAllSystemsSet(t *testing.T) {
 			`s.toml:2: selection.budget_tokens = 512: has no effect in any run; it needs sparse`},
 	} {
 		path := testkit.Write(t, "s.toml", "[selection]\nbudget_tokens = 512\n"+text)
-		if got := warn.Texts(mustLoad(t, path).Unused); !slices.EqualFunc(got, want,
+		if got := warn.Texts(mustLoad(t, path)[0].Warnings); !slices.EqualFunc(got, want,
 			strings.HasPrefix) {
 			t.Errorf("%s%q, want %q", text, got, want)
 		}
-		if got := mustLoad(t, path, "selection.budget_tokens=256").Unused; len(got) > 0 {
+		if got := mustLoad(t, path, "selection.budget_tokens=256")[0].Warnings; len(got) > 0 {
 			t.Errorf("%sa flag over all: %q", text, got)
 		}
 	}

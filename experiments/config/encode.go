@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -10,75 +11,66 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/sparseserve/sparseserve/sim"
-	"github.com/sparseserve/sparseserve/sim/fleet"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// TOML writes the configuration with every key spelled out, each system as a
-// [[systems]] table. Loading the text gives the same runs.
-func (c *Config) TOML() ([]byte, error) { return c.encode(nil) }
+// TOML writes the configuration of runs that differ in systems and listed keys alone, with every
+// key spelled out, each system as a [[systems]] table. Loading the text gives the same runs.
+func TOML(runs []Point) ([]byte, error) { return encode(nil, runs...) }
 
 // encode is TOML with a memo that many configurations share.
-func (c *Config) encode(memo map[any][]byte) ([]byte, error) {
+func encode(memo map[any][]byte, runs ...Point) ([]byte, error) {
 	e := encoder{memo: memo}
-	e.line("model", c.Model)
-	e.line("gpu", c.GPU)
-	e.line("seed", listed(&c.Seeds).Interface())
-	e.cardTable(c.Card)
+	p := &runs[0]
+	fleets := slices.ContainsFunc(runs, func(p Point) bool { return p.Fleet.On() })
 	table := ""
-	for _, f := range FieldsOf(&c.Workload) {
-		value := f.Value
-		key := wholeKey("workload", f.Key)
-		if list := c.lists()[key]; list != nil {
-			value = listed(list)
-		}
-		spelled := c.Workload.Trace == traces.Sessions && slices.Contains(traces.SessionKeys, key)
-		if strings.HasSuffix(f.Tag.Get("toml"), ",omitempty") && value.IsZero() && !spelled {
+	for _, f := range FieldsOf(p) {
+		of, name, nested := strings.Cut(f.Key, ".")
+		spelled := p.Workload.Trace == traces.Sessions && slices.Contains(traces.SessionKeys, f.Key)
+		value := runValues(runs, f)
+		empty := value.IsZero() || value.Kind() == reflect.Slice && value.Len() == 0
+		if OfSystem(f.Key) || of == "fleet" && !fleets ||
+			empty && !spelled && strings.HasSuffix(f.Tag.Get("toml"), ",omitempty") {
 			continue
 		}
-		of, name, _ := strings.Cut(key, ".")
-		if of != table {
+		if nested && table == "" {
+			e.cardTable(p.Card)
+		}
+		if nested && of != table {
 			table = of
 			e.printf("\n[%s]\n", table)
 		}
-		e.line(name, value.Interface())
+		e.line(cmp.Or(name, of), value.Interface())
 	}
-	e.fleetTable(c)
-	e.table("scores", &c.Scores)
-	e.table("slo", &c.SLO)
-	e.table("metrics", &c.Metrics)
-	e.table("output", &c.Output)
-	for i := range c.Systems {
-		e.printf("\n")
-		e.system(&c.Systems[i])
+	var systems []string
+	for i := range runs {
+		if s := &runs[i].System; !slices.Contains(systems, s.Name) {
+			systems = append(systems, s.Name)
+			e.printf("\n")
+			e.system(s)
+		}
 	}
 	return e.out.Bytes(), e.err
 }
 
-// fleetTable writes the fleet settings; nothing for one server.
-func (e *encoder) fleetTable(c *Config) {
-	if !slices.ContainsFunc(c.fleets(), func(f fleet.Spec) bool { return f.On() }) {
-		return
+// runValues returns the value of a key of runs, or the list of their values.
+func runValues(runs []Point, f Field) reflect.Value {
+	if len(runs) == 1 || !slices.Contains(listed, f.Key) {
+		return f.Value
 	}
-	e.printf("\n[fleet]\n")
-	for _, f := range FieldsOf(&c.Fleet) {
-		value := f.Value
-		if f.Key == "replicas" {
-			value = listed(&c.Replicas)
+	list := reflect.MakeSlice(reflect.SliceOf(f.Value.Type()), 0, len(runs))
+	seen := map[any]bool{}
+	for i := range runs {
+		v, _ := runs[i].Field(f.Key)
+		if !seen[v.Interface()] {
+			seen[v.Interface()] = true
+			list = reflect.Append(list, v)
 		}
-		if value.Kind() != reflect.Slice || value.Len() > 0 {
-			e.line(f.Key, value.Interface())
-		}
 	}
-}
-
-// listed returns the value of a key whose list expands into runs.
-func listed(list any) reflect.Value {
-	v := reflect.ValueOf(list).Elem()
-	if v.Len() == 1 {
-		return v.Index(0)
+	if list.Len() == 1 {
+		return f.Value
 	}
-	return v
+	return list
 }
 
 // encoder writes TOML with keys in the order of their structs and keeps the
@@ -90,16 +82,6 @@ type encoder struct {
 }
 
 func (e *encoder) printf(format string, args ...any) { fmt.Fprintf(&e.out, format, args...) }
-
-func (e *encoder) table(name string, v any) {
-	e.printf("\n[%s]\n", name)
-	e.fields(v)
-}
-
-func (e *encoder) fields(v any) {
-	value := reflect.ValueOf(v).Elem()
-	e.marshal("", value.Interface(), value.Interface())
-}
 
 // system writes a [[systems]] table and the tables of its parts.
 func (e *encoder) system(s *sim.Spec) {

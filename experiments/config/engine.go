@@ -146,8 +146,8 @@ func (l *loader) settle(s *sim.Spec, preset *Preset, layers []Setting) {
 		s.PrefixCache.Mode = sim.PrefixOff
 		note := fmt.Sprintf("%s runs without the prefix cache that %s has by default: it %s", s.Name,
 			s.Engine, why)
-		if !slices.Contains(l.cfg.Notes, note) {
-			l.cfg.Notes = append(l.cfg.Notes, note)
+		if !slices.Contains(l.notes, note) {
+			l.notes = append(l.notes, note)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func TestSystemsStartAsTheirEngineDoes(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.sets, err)
 		}
-		s := &cfg.Systems[0]
+		s := &cfg[0].System
 		got := strings.Join([]string{s.Engine, s.Scheduler, s.PrefixCache.Mode, s.Prefill.OverLength,
 			s.Sampling,
 			Show(s.MaxTokens), Show(s.MaxRequests)}, " ")
@@ -60,16 +60,15 @@ func TestDefaultPrefixCacheGivesWay(t *testing.T) {
 		{"vllm", "model = \"llama3.1-8b\"\ngpu = \"h100-80gb\"\nworkload.prefix_hit = 0.5", ""},
 	} {
 		text := c.text + "\nsystem.preset = \"vllm\"\n"
-		cfg, err := Load(testkit.Write(t, "c.toml", text), nil)
+		cfg, err := LoadSweep(t.Context(), testkit.Write(t, "c.toml", text), nil)
 		if err != nil {
 			t.Fatalf("%s: %v", c.text, err)
 		}
 		notes := strings.Join(cfg.Notes, "\n")
-		if cfg.Systems[0].PrefixCache.Mode != "off" || !strings.Contains(notes, c.note) ||
+		mode := cfg.Variants[0][0].System.PrefixCache.Mode
+		if mode != "off" || !strings.Contains(notes, c.note) ||
 			(notes == "") != (c.note == "") {
-			t.Errorf("%s: prefix_cache %q, notes %q, want %q", c.text, cfg.Systems[0].PrefixCache.Mode,
-				notes,
-				c.note)
+			t.Errorf("%s: prefix_cache %q, notes %q, want %q", c.text, mode, notes, c.note)
 		}
 		if _, err := Load(testkit.Write(t, "c.toml", text+"prefix_cache.mode = \""+c.mode+"\"\n"),
 			nil); err == nil && c.note != "" {

@@ -14,7 +14,7 @@ func ExampleLoad() {
 		fmt.Println(err)
 		return
 	}
-	for _, p := range c.Points() {
+	for _, p := range c {
 		fmt.Println(p.Name, p.System.Selection.On, p.Workload.Rate)
 	}
 	// Output:

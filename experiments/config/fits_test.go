@@ -23,7 +23,7 @@ func TestWhatWouldFit(t *testing.T) {
 			t.Errorf("%s: %v, want %s", model, err, want)
 		}
 	}
-	p := mustLoad(t, "", "model=llama3.1-8b", "gpu=h100-80gb", "workload.rate=1").Points()[0]
+	p := mustLoad(t, "", "model=llama3.1-8b", "gpu=h100-80gb", "workload.rate=1")[0]
 	// 244 GiB of KV and 15 of weights are 65 a GPU of 4
 	const four = "4x h100-80gb"
 	if text := WouldFit(p, 2_000_000); !strings.Contains(text, four) {

@@ -1,51 +1,32 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/sim/fleet"
 )
 
-// fleets lists the fleets that the experiment is expanded over.
-func (c *Config) fleets() []fleet.Spec {
-	fleets := make([]fleet.Spec, len(c.Replicas))
-	for i, n := range c.Replicas {
-		fleets[i] = c.Fleet
-		fleets[i].Replicas = n
-	}
-	return fleets
-}
-
 // mostSeconds bounds the times of a fleet's changes.
 const mostSeconds = 1e9
 
-// checkFleets returns an error if the [fleet] table is impossible, or nil.
-func checkFleets(c *Config) *KeyError {
-	if err := checkName("fleet.router", c.Fleet.Router, fleet.RouterNames()); err != nil {
-		return err
-	}
-	for _, f := range c.fleets() {
-		if err := checkRanges(&f, "fleet"); err != nil {
-			return err
-		}
-		err := checkChanges("fail", f.Fail, f.Replicas, "[s, replica, s]", "[[120, 1, 60]]")
+// checkFleet returns an error if a [fleet] table is impossible, or nil.
+func checkFleet(f *fleet.Spec) *KeyError {
+	err := cmp.Or(checkName("fleet.router", f.Router, fleet.RouterNames()), checkRanges(f, "fleet"),
+		checkChanges("fail", f.Fail, f.Replicas, "[s, replica, s]", "[[120, 1, 60]]"),
+		checkChanges("drain", f.Drain, f.Replicas, "[s, replica]", "[[300, 1]]"))
+	drained := map[float64]bool{}
+	for _, d := range f.Drain {
 		if err == nil {
-			err = checkChanges("drain", f.Drain, f.Replicas, "[s, replica]", "[[300, 1]]")
-		}
-		if err != nil {
-			return err
-		}
-		drained := map[float64]bool{}
-		for _, d := range f.Drain {
 			drained[d[1]] = true
 		}
-		if len(drained) == f.Replicas {
-			return &KeyError{Key: "fleet.drain", Value: rowsText(f.Drain),
-				Reason: fmt.Sprintf("drains all of fleet.replicas = %d; let one take requests", f.Replicas)}
-		}
 	}
-	return nil
+	if err == nil && len(drained) == f.Replicas {
+		err = &KeyError{Key: "fleet.drain", Value: rowsText(f.Drain),
+			Reason: fmt.Sprintf("drains all of fleet.replicas = %d; let one take requests", f.Replicas)}
+	}
+	return err
 }
 
 // checkChanges checks the rows of fail or drain. want names the numbers of a row.
@@ -71,15 +52,3 @@ func checkChanges(key string, rows [][]float64, replicas int, want, example stri
 }
 
 func rowsText(rows [][]float64) string { return strings.ReplaceAll(fmt.Sprint(rows), " ", ", ") }
-
-// oneReplica refuses a fleet of several replicas, for a setting that applies to one server only.
-func (c *Config) oneReplica(reason string) *KeyError {
-	switch {
-	case len(c.Replicas) > 1 || c.Replicas[0] > 1:
-		value := strings.ReplaceAll(fmt.Sprint(listed(&c.Replicas)), " ", ", ")
-		return &KeyError{Key: "fleet.replicas", Value: value, Reason: reason}
-	case len(c.Fleet.Fail) > 0:
-		return &KeyError{Key: "fleet.fail", Value: rowsText(c.Fleet.Fail), Reason: reason}
-	}
-	return nil
-}

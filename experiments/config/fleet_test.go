@@ -10,7 +10,7 @@ import (
 // A fleet has one run per number of replicas; the run of one server has the configuration, name and
 // hash that it has without a fleet.
 func TestFleetPoints(t *testing.T) {
-	load := func(text string) *Config {
+	load := func(text string) []Point {
 		c, err := Load(testkit.Write(t, "exp.toml", text), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -18,9 +18,9 @@ func TestFleetPoints(t *testing.T) {
 		return c
 	}
 	const rest = "[workload]\nrate = 2\n[system]\npreset = \"vllm\"\n"
-	alone := load(rest).Points()
+	alone := load(rest)
 	fleet := load(rest + "[fleet]\nreplicas = [1, 4]\nrouter = \"session\"\n")
-	points := fleet.Points()
+	points := fleet
 	if len(points) != 2 || points[0].Name != alone[0].Name || points[1].Name != "vllm-x4-2-s1" {
 		t.Fatalf("points %+v", points)
 	}
@@ -46,7 +46,7 @@ func TestFleetResolves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range c.Points() {
+	for _, p := range c {
 		text, err := p.TOML()
 		if err != nil {
 			t.Fatal(err)

@@ -59,7 +59,7 @@ func (h *Hasher) Hash(p *Point) (string, error) {
 // Identity returns everything that a run's result depends on within a version of the model.
 func (h *Hasher) Identity(p *Point) (config []byte, in Inputs, err error) {
 	h.mu.Lock()
-	config, err = p.encode(h.texts)
+	config, err = encode(h.texts, *p)
 	h.mu.Unlock()
 	if err != nil {
 		return nil, in, err

@@ -38,21 +38,21 @@ func TestOneLevelForAllSystems(t *testing.T) {
 		"[[systems]]\nname = \"b\"\nengine = \"vllm-0.15\"\n"}
 	head := "model = \"llama3.1-8b\"\ngpu = \"h100-80gb\"\n"
 	for _, text := range []string{two[0] + two[1], two[1] + two[0]} {
-		c := mustLoad(t, testkit.Write(t, "x.toml", head+text))
+		c := mustLoad(t, testkit.Write(t, "x.toml", head+text))[0]
 		if math.Abs(c.SLO.TBTS-strict) > 1e-12 {
 			t.Errorf("bound %g s, want the strictest, %g s:\n%s", c.SLO.TBTS, strict, text)
 		}
 	}
-	c := mustLoad(t, testkit.Write(t, "x.toml", head+strings.Join(two, "")), "slo.tbt_factor=20")
-	if math.Abs(c.SLO.TBTS-strict*20/25) > 1e-12 || len(c.Unused) > 0 {
+	c := mustLoad(t, testkit.Write(t, "x.toml", head+strings.Join(two, "")), "slo.tbt_factor=20")[0]
+	if math.Abs(c.SLO.TBTS-strict*20/25) > 1e-12 || len(c.Warnings) > 0 {
 		t.Errorf("20 decode steps are %g s, want %g s, and the factor is used: %q", c.SLO.TBTS,
-			strict*20/25, c.Unused)
+			strict*20/25, c.Warnings)
 	}
-	c = mustLoad(t, testkit.Write(t, "x.toml", head+strings.Join(two, "")), "slo.tbt_s=0.3")
+	c = mustLoad(t, testkit.Write(t, "x.toml", head+strings.Join(two, "")), "slo.tbt_s=0.3")[0]
 	if c.SLO.TBTS != 0.3 {
 		t.Errorf("bound %g s, want that of the configuration, 0.3 s", c.SLO.TBTS)
 	}
-	c = mustLoad(t, "", "model=llama3.1-8b", "gpu=h100-80gb")
+	c = mustLoad(t, "", "model=llama3.1-8b", "gpu=h100-80gb")[0]
 	if c.SLO.TBTS != 0 || c.SLO.TBTFactor != 25 {
 		t.Errorf("one engine has a bound of %g s and factor %g", c.SLO.TBTS, c.SLO.TBTFactor)
 	}
@@ -68,7 +68,7 @@ func TestOneLevelForAllCards(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range s.Variants {
-		c := v.Config
+		c := v[0]
 		want := 25 * min(step(t, c.Model, "a100-80gb", "vllm-0.15"),
 			step(t, c.Model, "h100-80gb", "vllm-0.15"))
 		if math.Abs(c.SLO.TBTS-want) > 1e-12 {
@@ -97,10 +97,10 @@ func TestVariantsHaveTheLevelOfTheirBase(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.Variants[0].Config.SLO.TBTS; math.Abs(got-c.want) > 1e-12 {
+		if got := s.Variants[0][0].SLO.TBTS; math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%s = %s: bound %g s, want %g s", c.key, c.value, got, c.want)
 		}
-		if got := s.Variants[1].Config.SLO.TBTS; got != 0 {
+		if got := s.Variants[1][0].SLO.TBTS; got != 0 {
 			t.Errorf("%s: the configuration itself has a bound of %g s", c.key, got)
 		}
 	}
@@ -120,7 +120,8 @@ func TestOneEngineForAllSystems(t *testing.T) {
 			[]string{"vllm-0.5", "vllm-0.5"}},
 	} {
 		l := mustLoad(t, "", append(c.sets, "model=llama3.1-8b", "gpu=h100-80gb", "workload.rate=1")...)
-		for i, s := range l.Systems {
+		for i, p := range l {
+			s := &p.System
 			if s.Engine != c.want[i] {
 				t.Errorf("%v: %s runs under %s, want %s", c.sets, s.Name, s.Engine, c.want[i])
 			}

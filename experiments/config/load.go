@@ -17,14 +17,15 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/fleet"
 	"github.com/sparseserve/sparseserve/sim/score"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// Load is LoadSweep of a configuration without axes; the built-in default experiment if path is
-// empty.
-func Load(path string, sets []string) (*Config, error) {
+// Load returns the runs of a configuration without axes; of the built-in default experiment if path
+// is empty.
+func Load(path string, sets []string) ([]Point, error) {
 	s, err := LoadSweep(context.Background(), cmp.Or(path, experiments.Default), sets)
 	if err != nil {
 		return nil, err
@@ -32,7 +33,7 @@ func Load(path string, sets []string) (*Config, error) {
 	if len(s.Axes) > 0 {
 		return nil, s.file.locate(&KeyError{Key: "axis", Reason: ofSweeps})
 	}
-	return s.Variants[0].Config, nil
+	return s.Variants[0], nil
 }
 
 // set applies the texts of --set flags.
@@ -51,15 +52,14 @@ func (l *loader) set(sets []string) error {
 
 // LoadPoint reads the configuration of one run from its results, and sets keys.
 func LoadPoint(path string, sets ...string) (p Point, err error) {
-	c, err := Load(path, sets)
+	runs, err := Load(path, sets)
+	if err == nil && len(runs) != 1 {
+		err = fmt.Errorf("%s: makes %d runs, want the configuration of one", path, len(runs))
+	}
 	if err != nil {
 		return p, err
 	}
-	points := c.Points()
-	if len(points) != 1 {
-		return p, fmt.Errorf("%s: makes %d runs, want the configuration of one", path, len(points))
-	}
-	return points[0], nil
+	return runs[0], nil
 }
 
 // openDocument returns the built-in experiment of that name, or reads the file at path. Names come
@@ -90,29 +90,40 @@ func openDocument(path string) (*document, error) {
 	return doc, err
 }
 
+// root has every key outside of systems' own tables: those of a run and those of searches.
+type root struct {
+	Point
+	Goodput GoodputSearch `toml:"goodput"`
+	Plan    Plan          `toml:"plan"`
+}
+
 // loader merges documents in layers.
 type loader struct {
-	cfg      Config
-	settings []Setting // all that documents set, besides what systems of their own do
-	fitted   string    // the model that the experiment below is fitted to
-	onGPU    string    // its card
-	pinned   []Setting // keys of its engine, where that holds (engine.go)
-	search   bool      // a search for the largest rate begins at the set rates
-	buys     bool      // for a plan: a system that does not fit its GPUs is no error
+	cfg      root
+	lists    map[string]reflect.Value // values of the listed keys
+	settings []Setting                // all that documents set, besides what systems of their own do
+	files    []string                 // that were read
+	notes    []string                 // surprises of the configuration, in words
+	own      bool                     // the model, card or trace is not the built-in experiment's
+	variants float64                  // of the sweep, each with these lists
+	fitted   string                   // the model that the experiment below is fitted to
+	onGPU    string                   // its card
+	pinned   []Setting                // keys of its engine, where that holds (engine.go)
+	search   bool                     // a search for the largest rate begins at the set rates
+	buys     bool                     // for a plan: a system that does not fit its GPUs is no error
 	unfit    []Unfit
 	compares bool // with a record of a real server
 	sweeps   bool // files may have the keys of a sweep
 	varies   bool // for whatif
-	goodput  GoodputSearch
-	plan     *Plan // nil: nothing is to be bought
-	models   bool  // several are compared: values fitted to one model do not apply
-	gpus     bool  // are compared
+	models   bool // several are compared: values fitted to one model do not apply
+	gpus     bool // are compared
 	inputs   inputs
 
 	// Systems are resolved after all documents have been read.
 	presets     []string // names under system.preset
 	presetsOnly bool     // set by a flag: no other system runs
 	custom      []customSystem
+	specs       []sim.Spec
 }
 
 // customSystem is one [[systems]] table.
@@ -124,20 +135,31 @@ type customSystem struct {
 }
 
 func newLoader() *loader {
-	return &loader{inputs: inputs{}, cfg: Config{Clients: []int{0}, Replicas: []int{1},
-		Common: Common{Workload: traces.DefaultSpec(), Scores: score.Default,
-			Fleet: fleet.Spec{Replicas: 1, Router: fleet.RoundRobin}}}, goodput: DefaultGoodputSearch()}
+	p := Point{Workload: traces.DefaultSpec(), Scores: score.Default,
+		Fleet: fleet.Spec{Replicas: 1, Router: fleet.RoundRobin}}
+	return &loader{inputs: inputs{}, variants: 1, cfg: root{p, DefaultGoodputSearch(), DefaultPlan()},
+		lists: map[string]reflect.Value{"workload.rate": reflect.ValueOf([]float64(nil)),
+			"seed":                 reflect.ValueOf([]uint64(nil)),
+			"workload.concurrency": reflect.ValueOf([]int{0}), "fleet.replicas": reflect.ValueOf([]int{1})}}
 }
 
 // clone returns a loader that can apply more documents without an effect on this one. Both share
 // the inputs.
 func (l *loader) clone() *loader {
 	c := *l
-	c.cfg.Card = maps.Clone(l.cfg.Card)
-	c.settings = slices.Clone(l.settings)
+	c.cfg.Card, c.lists = maps.Clone(l.cfg.Card), maps.Clone(l.lists)
+	c.settings, c.files = slices.Clone(l.settings), slices.Clip(l.files)
 	c.presets, c.custom = slices.Clone(l.presets), slices.Clone(l.custom)
-	c.unfit = nil
+	c.notes, c.unfit = nil, nil
 	return &c
+}
+
+// most returns the largest value of a listed key; 0 if it has none.
+func (l *loader) most(key string) (most float64) {
+	for i := range l.lists[key].Len() {
+		most = max(most, l.lists[key].Index(i).Convert(reflect.TypeFor[float64]()).Float())
+	}
+	return most
 }
 
 // builtInDefault is the origin of keys that the user has not set.
@@ -158,7 +180,7 @@ func (l *loader) base() error {
 
 // apply adds one document over the previous ones.
 func (l *loader) apply(doc *document, flag bool) error {
-	l.cfg.files = append(slices.Clip(l.cfg.files), doc.name)
+	l.files = append(l.files, doc.name)
 	if len(doc.under("systems")) > 0 {
 		l.presets, l.custom = nil, nil // the file selects the systems
 	}
@@ -186,7 +208,7 @@ func (l *loader) apply(doc *document, flag bool) error {
 func (l *loader) decode(doc *document, g *Setting) (err error) {
 	table, name, nested := strings.Cut(g.Key, ".")
 	array, _, _ := strings.Cut(table, "[")
-	into := l.lists()[g.Key]
+	field, unit, known := fieldNamed(&l.cfg, g.Key)
 	switch {
 	case slices.Contains(sweepKeys, array) && !l.sweeps:
 		return &KeyError{Key: array, Reason: ofSweeps}
@@ -194,76 +216,52 @@ func (l *loader) decode(doc *document, g *Setting) (err error) {
 		return nil // loadSweep reads them
 	case array == "systems":
 		return l.addSystem(doc, g)
-	case into != nil && !g.isTable():
-		if g.Key == "system.preset" {
-			l.presetsOnly = g.flag
-		}
-		err = decodeValue(reflect.ValueOf(into).Elem(), g.Key, l.unit(g.Key), g.Value)
-		if g.Key == "model" || g.Key == "gpu" {
-			l.cfg.Model, l.cfg.GPU = llm.NameOf(l.cfg.Model), hw.CardName(l.cfg.GPU)
-		}
-	case table == "gpu":
+	case g.Key == "system.preset" && !g.isTable():
+		l.presetsOnly = g.flag
+		err = decodeValue(reflect.ValueOf(&l.presets).Elem(), g.Key, "", g.Value)
+	case slices.Contains(listed, g.Key):
+		list := reflect.New(l.lists[g.Key].Type()).Elem()
+		err = decodeValue(list, g.Key, unit, g.Value)
+		l.lists[g.Key] = list
+	case table == "gpu" && (nested || g.isTable()):
 		return &KeyError{Key: table, Reason: "want the name of a card; its figures are in [card], as " +
 			"in card.hbm_size"}
+	case known && !nested && !g.isTable():
+		err = decodeValue(field, g.Key, unit, g.Value)
+		l.cfg.Model, l.cfg.GPU = llm.NameOf(l.cfg.Model), hw.CardName(l.cfg.GPU)
 	case !slices.Contains(tableNames, table) && !slices.Contains(sweepKeys, table):
 		return unknownKey(array, array, slices.Concat(topKeys, tableNames, sweepKeys))
 	case !nested && !g.isTable():
 		return &KeyError{Key: table, Value: Show(g.Value), Reason: "want a table"}
-	case table == "plan" && l.plan == nil:
-		plan := DefaultPlan()
-		l.plan = &plan
-		return l.decode(doc, g)
+	case table == "plan" && !nested:
 	case !nested:
 		return nil
 	case table == "card":
 		err = l.setCard(name, g.Value)
-	case OfSystem(g.Key):
-		err = checkSystemKey(g.Key, g.Value)
+	case g.Key == "system.name":
+		return &KeyError{Key: g.Key,
+			Reason: "a name belongs to one system; write a [[systems]] table"}
+	case known && OfSystem(g.Key):
+		err = g.set(new(sim.Spec)) // it is set over presets later
+	case known:
+		err = decodeValue(field, g.Key, unit, g.Value)
 	default:
-		err = l.decodeTable(table, name, g.Value)
+		var names []string
+		for _, key := range append(keysOf(&l.cfg), "system.preset") {
+			if key, ok := strings.CutPrefix(key, table+"."); ok {
+				names = append(names, key)
+			}
+		}
+		err = unknownKey(g.Key, name, names)
 	}
 	l.settings = append(l.settings, *g)
 	return err
 }
 
-// lists are the keys of one value, or of a list that expands into runs, with their values.
-func (l *loader) lists() map[string]any {
-	all := l.cfg.lists()
-	all["model"], all["gpu"], all["system.preset"] = &l.cfg.Model, &l.cfg.GPU, &l.presets
-	return all
-}
-
-// table returns the struct that a table is decoded into.
-func (l *loader) table(name string) any {
-	all := append(l.cfg.tables(), settable{"goodput", &l.goodput}, settable{"plan", l.plan})
-	return all[slices.IndexFunc(all, func(t settable) bool { return t.name == name })].v
-}
-
-// decodeTable sets a key of a table, or of the table of a part.
-func (l *loader) decodeTable(table, name string, value any) error {
-	of, key := table, name
-	if whole := partOf[table]; whole != "" {
-		of, key = whole, table+"."+name
-	}
-	into := l.table(of)
-	if f, unit, ok := fieldNamed(into, key); ok {
-		return decodeValue(f, table+"."+name, unit, value)
-	}
-	var known []string
-	for _, k := range keysOf(into) {
-		if k, ok := strings.CutPrefix(wholeKey(of, k), table+"."); ok {
-			known = append(known, k)
-		}
-	}
-	return unknownKey(table+"."+name, name, known)
-}
-
-// unit returns the unit of the numbers of a list.
-func (l *loader) unit(key string) (unit string) {
-	if table, name, nested := strings.Cut(key, "."); nested && table != "system" {
-		_, unit, _ = fieldNamed(l.table(table), name)
-	}
-	return unit
+// plans reports whether the configuration has a table [plan].
+func (l *loader) plans() bool {
+	return slices.ContainsFunc(l.settings,
+		func(g Setting) bool { return g.Key == "plan" || strings.HasPrefix(g.Key, "plan.") })
 }
 
 // addSystem adds a key of a [[systems]] table.

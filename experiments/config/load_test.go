@@ -16,7 +16,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-func mustLoad(t *testing.T, path string, sets ...string) *Config {
+func mustLoad(t *testing.T, path string, sets ...string) []Point {
 	t.Helper()
 	c, err := Load(path, sets)
 	if err != nil {
@@ -25,31 +25,44 @@ func mustLoad(t *testing.T, path string, sets ...string) *Config {
 	return c
 }
 
-func systemNames(c *Config) []string {
-	var names []string
-	for _, s := range c.Systems {
-		names = append(names, s.Name)
+// each lists the distinct values of runs.
+func each[T comparable](runs []Point, of func(Point) T) (all []T) {
+	for _, p := range runs {
+		if v := of(p); !slices.Contains(all, v) {
+			all = append(all, v)
+		}
 	}
-	return names
+	return all
 }
 
+func systemNames(runs []Point) []string {
+	return each(runs, func(p Point) string { return p.System.Name })
+}
+
+func ratesOf(runs []Point) []float64 {
+	return each(runs, func(p Point) float64 { return p.Workload.Rate })
+}
+
+func seedsOf(runs []Point) []uint64 { return each(runs, func(p Point) uint64 { return p.Seed }) }
+
 func TestDefault(t *testing.T) {
-	c := mustLoad(t, "")
-	if c.Name != "default" || c.Model != "lwm-7b" || c.GPU != "a100-40gb" ||
-		!slices.Equal(c.Seeds, []uint64{1}) {
-		t.Errorf("default is %s: %s on %s, seeds %v", c.Name, c.Model, c.GPU, c.Seeds)
+	runs := mustLoad(t, "")
+	c := runs[0]
+	if c.Model != "lwm-7b" || c.GPU != "a100-40gb" || !slices.Equal(seedsOf(runs), []uint64{1}) {
+		t.Errorf("default is %s on %s, seeds %v", c.Model, c.GPU, seedsOf(runs))
 	}
-	if want := []float64{0.05, 0.1, 0.15, 0.2, 0.25}; !slices.Equal(c.Rates, want) {
-		t.Errorf("rates %v, want %v", c.Rates, want)
+	if want := []float64{0.05, 0.1, 0.15, 0.2, 0.25}; !slices.Equal(ratesOf(runs), want) {
+		t.Errorf("rates %v, want %v", ratesOf(runs), want)
 	}
 	if want := []string{"vllm", "vllm-s", "vllm-so", "sparseserve"}; !slices.Equal(
-		systemNames(c), want) {
-		t.Errorf("systems %v, want %v", systemNames(c), want)
+		systemNames(runs), want) {
+		t.Errorf("systems %v, want %v", systemNames(runs), want)
 	}
 	if c.Workload.Requests < 300 || len(c.Workload.Datasets) != 10 {
 		t.Errorf("workload %+v, want the paper's ten sets and 300 requests", c.Workload)
 	}
-	for _, s := range c.Systems {
+	for _, p := range runs {
+		s := &p.System
 		if s.Prefill.MaxPromptTokens != 32768 || s.Prefill.OverLength != "truncate" {
 			t.Errorf("%s: prompts beyond %d are %sd, want the paper's limit", s.Name,
 				s.Prefill.MaxPromptTokens,
@@ -181,8 +194,10 @@ func TestSystemsOverPresets(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got := mustLoad(t, testkit.Write(t, "c.toml", c.text), c.sets...)
 			var windows []int
-			for _, s := range got.Systems {
-				windows = append(windows, s.Offload.WorkingSetSteps)
+			for i, p := range got {
+				if i == 0 || p.System.Name != got[i-1].System.Name {
+					windows = append(windows, p.System.Offload.WorkingSetSteps)
+				}
 			}
 			if !slices.Equal(systemNames(got), c.systems) || !slices.Equal(windows, c.windows) {
 				t.Errorf("%v with windows %v, want %v with %v", systemNames(got), windows, c.systems,
@@ -193,18 +208,21 @@ func TestSystemsOverPresets(t *testing.T) {
 }
 
 func TestSet(t *testing.T) {
-	c := mustLoad(t, "", `model=llama3-8b`, `gpu="h200"`, `workload.rate=[0.1, 0.2]`, `seed=[3,4]`,
+	runs := mustLoad(t, "", `model=llama3-8b`, `gpu="h200"`, `workload.rate=[0.1, 0.2]`, `seed=[3,4]`,
 		`longbench.datasets=[qasper,"lcc"]`, `offload.on=true`, `system.dram_gib=64`,
 		`slo.delay_stat=p50`,
 		`workload.requests=1e3`, `output.steps=true`)
-	if c.Model != "llama3-8b" || c.GPU != "h200" || !slices.Equal(c.Rates, []float64{0.1, 0.2}) ||
-		!slices.Equal(c.Seeds, []uint64{3, 4}) {
-		t.Errorf("got %s on %s at %v with %v", c.Model, c.GPU, c.Rates, c.Seeds)
+	c := runs[0]
+	if c.Model != "llama3-8b" || c.GPU != "h200" ||
+		!slices.Equal(ratesOf(runs), []float64{0.1, 0.2}) ||
+		!slices.Equal(seedsOf(runs), []uint64{3, 4}) {
+		t.Errorf("got %s on %s at %v with %v", c.Model, c.GPU, ratesOf(runs), seedsOf(runs))
 	}
 	if !slices.Equal(c.Workload.Datasets, []string{"qasper", "lcc"}) || c.Workload.Requests != 1000 {
 		t.Errorf("workload is %+v", c.Workload)
 	}
-	for _, s := range c.Systems {
+	for _, p := range runs {
+		s := &p.System
 		if !s.Offload.On || s.DRAMGiB != 64 {
 			t.Errorf("%s: offload %v, DRAM %g", s.Name, s.Offload.On, s.DRAMGiB)
 		}
@@ -212,9 +230,9 @@ func TestSet(t *testing.T) {
 	if c.SLO.DelayStat != "p50" || !c.Output.Steps {
 		t.Errorf("slo %+v, output %+v", c.SLO, c.Output)
 	}
-	if c = mustLoad(t, "", "workload.rate=0.3", "workload.rate=0.4"); !slices.Equal(c.Rates,
+	if got := ratesOf(mustLoad(t, "", "workload.rate=0.3", "workload.rate=0.4")); !slices.Equal(got,
 		[]float64{0.4}) {
-		t.Errorf("rates %v, want those of the last flag", c.Rates)
+		t.Errorf("rates %v, want those of the last flag", got)
 	}
 }
 
@@ -223,14 +241,16 @@ func TestSetListsByCommas(t *testing.T) {
 	c := mustLoad(t, "", "system.preset=vllm, vllm-s", "workload.rate=0.1,0.2", "seed=3,4",
 		"fleet.replicas=1,2", `longbench.datasets="qasper",lcc`)
 	if !slices.Equal(systemNames(c), []string{"vllm", "vllm-s"}) ||
-		!slices.Equal(c.Rates, []float64{0.1, 0.2}) || !slices.Equal(c.Seeds, []uint64{3, 4}) ||
-		!slices.Equal(c.Replicas, []int{1, 2}) ||
-		!slices.Equal(c.Workload.Datasets, []string{"qasper", "lcc"}) {
-		t.Errorf("got %v at %v with %v, replicas %v, sets %v", systemNames(c), c.Rates, c.Seeds,
-			c.Replicas, c.Workload.Datasets)
+		!slices.Equal(ratesOf(c), []float64{0.1, 0.2}) || !slices.Equal(seedsOf(c), []uint64{3, 4}) ||
+		!slices.Equal(each(c, func(p Point) int { return p.Fleet.Replicas }), []int{1, 2}) ||
+		!slices.Equal(c[0].Workload.Datasets, []string{"qasper", "lcc"}) {
+		t.Errorf("got %v at %v with %v, sets %v", systemNames(c), ratesOf(c), seedsOf(c),
+			c[0].Workload.Datasets)
 	}
-	if c = mustLoad(t, "", "workload.concurrency=2,8"); !slices.Equal(c.Clients, []int{2, 8}) {
-		t.Errorf("clients %v", c.Clients)
+	clients := func(p Point) int { return p.Workload.Concurrency }
+	if got := each(mustLoad(t, "", "workload.concurrency=2,8"), clients); !slices.Equal(got,
+		[]int{2, 8}) {
+		t.Errorf("clients %v", got)
 	}
 	var list []string
 	field := reflect.ValueOf(&list).Elem()
@@ -247,9 +267,8 @@ func TestSetListsByCommas(t *testing.T) {
 func TestReplayedTimesHaveNoRate(t *testing.T) {
 	path := testkit.Write(t, "trace.csv",
 		"arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,10\n1,100,10\n")
-	c := mustLoad(t, "", "workload.trace="+path, "workload.arrivals=trace")
-	points := c.Points()
-	if len(points) != len(c.Systems) || points[0].Name != "vllm-trace-s1" {
+	points := mustLoad(t, "", "workload.trace="+path, "workload.arrivals=trace")
+	if len(points) != len(systemNames(points)) || points[0].Name != "vllm-trace-s1" {
 		t.Errorf("%d points, the first is %s; want one a system, named for the trace", len(points),
 			points[0].Name)
 	}
@@ -283,7 +302,7 @@ func TestResolvedLoadsAgain(t *testing.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		text, err := c.TOML()
+		text, err := TOML(c)
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -295,7 +314,9 @@ func TestResolvedLoadsAgain(t *testing.T) {
 		if err != nil {
 			r.Fatalf("%v in\n%s", err, text)
 		}
-		c.Unused, c.files = nil, again.files // what was chosen, and where, is not kept
+		for i := range c { // what was chosen is not kept
+			c[i].Warnings = nil
+		}
 		if !reflect.DeepEqual(c, again) {
 			r.Fatalf("%+v\nloaded again is\n%+v", c, again)
 		}
@@ -313,7 +334,7 @@ func TestEveryKnobIsAKey(t *testing.T) {
 	if got := len(FieldsOf(&s)); got != fields {
 		t.Errorf("%d of %d fields have a key", got, fields)
 	}
-	text, err := mustLoad(t, "", "system.preset=sparseserve").TOML()
+	text, err := TOML(mustLoad(t, "", "system.preset=sparseserve"))
 	if err != nil {
 		t.Fatal(err)
 	}

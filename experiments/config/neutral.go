@@ -30,7 +30,7 @@ func (l *loader) neutral() error {
 	own := l.cfg.Workload.Trace != traces.BuiltIn
 	l.pinEngine(own)
 	if own || l.models || l.gpus || l.cfg.Model != l.fitted || l.cfg.GPU != l.onGPU {
-		l.cfg.Own = true
+		l.own = true
 		defer l.noRates()
 	}
 	if !own && l.cfg.Model == l.fitted && !l.models {
@@ -58,7 +58,7 @@ func (l *loader) neutral() error {
 // noRates marks the rates as to be chosen if requests arrive at a rate that no setting names.
 func (l *loader) noRates() {
 	if l.cfg.Workload.HasRate() && !l.chosen("workload.rate") {
-		l.cfg.NoRates, l.cfg.NoRequests = true, !l.chosen("workload.requests")
+		l.cfg.NoRate, l.cfg.NoRequests = true, !l.chosen("workload.requests")
 	}
 }
 

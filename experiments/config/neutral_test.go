@@ -76,10 +76,11 @@ func TestNeutralValues(t *testing.T) {
 				path = c.config
 			}
 			cfg := mustLoad(t, path, c.sets...)
-			w := cfg.Workload
-			for _, s := range cfg.Systems {
+			w := cfg[0].Workload
+			for _, p := range cfg {
+				s := &p.System
 				got := values{w.OutputScale, s.Prefill.MaxPromptTokens, w.Requests, len(w.Datasets),
-					w.Arrivals, cfg.Rates}
+					w.Arrivals, ratesOf(cfg)}
 				if got.scale != c.want.scale || got.prompts != c.want.prompts ||
 					got.requests != c.want.requests ||
 					got.datasets != c.want.datasets || got.arrivals != c.want.arrivals ||
@@ -88,16 +89,16 @@ func TestNeutralValues(t *testing.T) {
 				}
 			}
 			sweep := mustSweep(t, path, c.sets...)
-			if v := sweep.Variants[0].Config; v.Workload.OutputScale != w.OutputScale ||
-				!slices.Equal(v.Rates, cfg.Rates) {
-				t.Errorf("as a sweep: %+v", v.Workload)
+			if v := sweep.Variants[0]; v[0].Workload.OutputScale != w.OutputScale ||
+				!slices.Equal(ratesOf(v), ratesOf(cfg)) {
+				t.Errorf("as a sweep: %+v", v[0].Workload)
 			}
 			// What was resolved is what is kept.
-			text, err := cfg.TOML()
+			text, err := TOML(cfg)
 			if err != nil {
 				t.Fatal(err)
 			}
-			again, err := mustLoad(t, testkit.Rewrite(t, "kept.toml", string(text))).TOML()
+			again, err := TOML(mustLoad(t, testkit.Rewrite(t, "kept.toml", string(text))))
 			if err != nil || !bytes.Equal(text, again) {
 				t.Errorf("loaded again it is\n%s", again)
 			}
@@ -117,10 +118,10 @@ func TestModelsAreComparedAlike(t *testing.T) {
 		{"[[axis]]\ngrid.gpu = [\"a100-40gb\", \"h200\"]\n", 1.85, 32768},
 	} {
 		for _, v := range mustSweep(t, testkit.Write(t, "s.toml", c.text)).Variants {
-			if w, s := v.Config.Workload, v.Config.Systems[0]; w.OutputScale != c.scale ||
+			if w, s := v[0].Workload, v[0].System; w.OutputScale != c.scale ||
 				s.Prefill.MaxPromptTokens != c.limit {
-				t.Errorf("%s on %s: outputs times %g, prompts up to %d, want %g and %d", v.Config.Model,
-					v.Config.GPU, w.OutputScale, s.Prefill.MaxPromptTokens, c.scale, c.limit)
+				t.Errorf("%s on %s: outputs times %g, prompts up to %d, want %g and %d", v[0].Model,
+					v[0].GPU, w.OutputScale, s.Prefill.MaxPromptTokens, c.scale, c.limit)
 			}
 		}
 	}
@@ -179,9 +180,9 @@ func TestRatesToBeChosen(t *testing.T) {
 		{[]string{"workload.trace=" + timed}, false, false},
 		{[]string{"workload.trace=" + timed, "workload.arrivals=poisson"}, true, true},
 	} {
-		got := mustLoad(t, "", c.sets...)
-		if got.NoRates != c.rates || got.NoRequests != c.requests {
-			t.Errorf("%v: rates to be chosen %v, requests %v; want %v, %v", c.sets, got.NoRates,
+		got := mustLoad(t, "", c.sets...)[0]
+		if got.NoRate != c.rates || got.NoRequests != c.requests {
+			t.Errorf("%v: rates to be chosen %v, requests %v; want %v, %v", c.sets, got.NoRate,
 				got.NoRequests, c.rates, c.requests)
 		}
 	}

@@ -68,7 +68,7 @@ func TestRangesOfThePage(t *testing.T) {
 				checked++
 				x := map[string]float64{">=": b.Limit - 1, ">": b.Limit, "<=": 2 * b.Limit,
 					"<": b.Limit}[b.Relation]
-				key := settable{table, v}.path(f.Key)
+				key := wholeKey(table, f.Key)
 				_, err := LoadSweep(t.Context(), "default", []string{fmt.Sprintf("%s=%g", key, x)})
 				if err == nil || !strings.Contains(err.Error(), key) {
 					t.Errorf("%s = %g is outside %q: %v", key, x, tag, err)

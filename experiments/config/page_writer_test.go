@@ -18,7 +18,7 @@ import (
 type pageWriter struct {
 	strings.Builder
 	t      *testing.T
-	cfg    *Config
+	cfg    []Point
 	prefix string     // of the keys of the table that is being written
 	keys   [][]string // key, type and unit, default, values, meaning
 }
@@ -50,7 +50,7 @@ bound. 'sparseserve list keys' prints all bounds and names.
 	p.workload()
 	p.printf("\n## [fleet]\n\nReplicas of the server and their router. `--live` and `compare` " +
 		"have one server.\n\n")
-	p.fields("fleet", "Spec", "../../sim/fleet/spec.go", &p.cfg.Fleet,
+	p.fields("fleet", "Spec", "../../sim/fleet/spec.go", &p.cfg[0].Fleet,
 		map[string][]string{"router": fleet.RouterNames()})
 	p.printf("\n## [system]\n\n")
 	p.system()
@@ -58,25 +58,25 @@ bound. 'sparseserve list keys' prints all bounds and names.
 		"bound has the two of\nSparseServe §4.2 (the defaults below), one with a bound has only " +
 		"its own bounds.\n\n")
 	choices := map[string][]string{"rule": sloRules}
-	for _, f := range FieldsOf(&p.cfg.SLO) {
+	for _, f := range FieldsOf(&p.cfg[0].SLO) {
 		if strings.HasSuffix(f.Key, "_stat") {
 			choices[f.Key] = metrics.StatNames
 		}
 	}
-	p.fields("slo", "SLO", "slo.go", &p.cfg.SLO, choices)
+	p.fields("slo", "SLO", "slo.go", &p.cfg[0].SLO, choices)
 	p.printf("\n## [metrics]\n\nParts of a run to exclude from its metrics. Latencies, rejections " +
 		"and shares cover the\nrequests that arrive in the remaining time. Rates, steps and " +
 		"utilisation cover that time.\n\n")
-	p.fields("metrics", "Cutoff", "../../sim/metrics/cutoff.go", &p.cfg.Metrics,
+	p.fields("metrics", "Cutoff", "../../sim/metrics/cutoff.go", &p.cfg[0].Metrics,
 		map[string][]string{"warmup": metrics.CutRules, "drain": metrics.CutRules})
 	p.printf("\n## [output]\n\nFiles that a run writes besides its summary and requests.\n\n")
-	p.fields("output", "Output", "config.go", &p.cfg.Output, nil)
+	p.fields("output", "Output", "config.go", &p.cfg[0].Output, nil)
 	p.printf("\n## [card]\n\nCard figures to override, for what-if. The defaults hold for "+
-		"`%s`.\n\n", p.cfg.GPU)
+		"`%s`.\n\n", p.cfg[0].GPU)
 	p.card()
 	p.printf("\n## [scores]\n\nThe random process that stands in for a model's attention scores. " +
 		"Its defaults are\nfitted to published locality.\n\n")
-	p.fields("scores", "Params", "../../sim/score/process.go", &p.cfg.Scores, nil)
+	p.fields("scores", "Params", "../../sim/score/process.go", &p.cfg[0].Scores, nil)
 	p.printf("\n## Axes and searches\n\n`simulate`, `goodput` and `plan` read these keys as well.\n\n")
 	p.sweep()
 }
@@ -149,9 +149,9 @@ func (p *pageWriter) topKeys() {
 		value    any
 		values   []string
 	}{
-		{"model", "string", p.cfg.Model, append(llm.Names(), "a path")},
-		{"gpu", "string", p.cfg.GPU, append(hw.CardNames(), "a path")},
-		{"seed", "list of integers", p.cfg.Seeds[0], nil},
+		{"model", "string", p.cfg[0].Model, append(llm.Names(), "a path")},
+		{"gpu", "string", p.cfg[0].GPU, append(hw.CardNames(), "a path")},
+		{"seed", "list of integers", p.cfg[0].Seed, nil},
 	} {
 		p.row(row.key, row.typ, p.literal(row.value), strings.Join(row.values, ", "), about[row.key])
 	}
@@ -159,17 +159,14 @@ func (p *pageWriter) topKeys() {
 
 func (p *pageWriter) workload() {
 	choices := map[string][]string{}
-	for _, f := range FieldsOf(&p.cfg.Workload) {
+	for _, f := range FieldsOf(&p.cfg[0].Workload) {
 		choices[f.Key] = traces.Choices(f.Key)
 	}
-	p.fields("workload", "Spec", "../../traces/spec.go", &p.cfg.Workload, choices)
+	p.fields("workload", "Spec", "../../traces/spec.go", &p.cfg[0].Workload, choices)
 }
 
 func (p *pageWriter) system() {
-	var names []string
-	for _, s := range p.cfg.Systems {
-		names = append(names, s.Name)
-	}
+	names := systemNames(p.cfg)
 	p.printf("These keys, and the next six tables, hold for all systems of the experiment. A preset " +
 		"overrides the\nengine. The default *preset* means that the default experiment's systems " +
 		"differ. A `[[systems]]`\ntable adds one system: a `name`, the `preset` to start from, any " +
@@ -188,7 +185,7 @@ func (p *pageWriter) system() {
 	}
 	about := p.comments("../../sim/spec.go", "Spec")
 	table := "system"
-	for i, f := range FieldsOf(&p.cfg.Systems[0]) {
+	for i, f := range FieldsOf(&p.cfg[0].System) {
 		if of, _, _ := strings.Cut(specKey(f.Key), "."); of != table {
 			table = of
 			typ := map[string]string{"selection": "SelectionSpec", "offload": "OffloadSpec",
@@ -201,8 +198,8 @@ func (p *pageWriter) system() {
 			continue // of a [[systems]] table
 		}
 		value := p.literal(f.Value.Interface())
-		for s := range p.cfg.Systems {
-			if other := FieldsOf(&p.cfg.Systems[s])[i].Value.Interface(); p.literal(other) != value {
+		for s := range p.cfg {
+			if other := FieldsOf(&p.cfg[s].System)[i].Value.Interface(); p.literal(other) != value {
 				value = preset
 			}
 		}
@@ -224,7 +221,7 @@ func (p *pageWriter) fields(table, typeName, file string, v any, choices map[str
 		typ, values := p.kind(&f, choices[f.Key])
 		value := p.literal(f.Value.Interface())
 		if table == "workload" && f.Key == "rate" {
-			typ, value = "list of numbers, requests/s", p.literal(p.cfg.Rates)
+			typ, value = "list of numbers, requests/s", p.literal(ratesOf(p.cfg))
 		}
 		if table == "workload" && f.Key == "concurrency" {
 			typ = "list of integers, requests"
@@ -275,7 +272,7 @@ func (p *pageWriter) kind(f *Field, choices []string) (typ, values string) {
 }
 
 func (p *pageWriter) card() {
-	card, err := hw.LoadCard(p.cfg.GPU)
+	card, err := hw.LoadCard(p.cfg[0].GPU)
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -24,21 +24,15 @@ var pathKeys = map[string][]string{
 	"plan.prices_file":    nil,
 }
 
-// Paths lists the files of a configuration, and its values that may be a file or a folder.
-func (c *Config) Paths() []string {
-	paths := append(slices.Clone(c.files), c.Model, c.GPU, c.Workload.Trace)
-	for i := range c.Systems {
-		s := &c.Systems[i]
-		paths = append(paths, s.Engine, s.PrefixCache.Drive, s.Selection.Recording, s.Prefill.Pattern)
-	}
-	return paths
-}
-
-// Paths lists the paths of all variants, and the price file of a plan.
+// Paths lists the files of a sweep, its values that may be a file or a folder, and the price file
+// of a plan.
 func (s *Sweep) Paths() []string {
 	all := map[string]bool{}
-	for _, v := range s.Variants {
-		for _, path := range v.Config.Paths() {
+	for _, path := range s.files {
+		all[path] = true
+	}
+	for _, p := range s.Runs() {
+		for _, path := range p.Paths() {
 			all[path] = true
 		}
 	}
@@ -46,6 +40,16 @@ func (s *Sweep) Paths() []string {
 		all[s.Plan.PricesFile] = true
 	}
 	return slices.Sorted(maps.Keys(all))
+}
+
+// Paths lists the values of a point that may be a file or a folder.
+func (p *Point) Paths() (paths []string) {
+	for key := range pathKeys {
+		if v, ok := p.Field(key); ok {
+			paths = append(paths, v.String())
+		}
+	}
+	return paths
 }
 
 func exists(path string) bool {

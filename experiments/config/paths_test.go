@@ -64,7 +64,7 @@ func TestPathsAreFromTheFile(t *testing.T) {
 		}
 		var got []string
 		for _, v := range s.Variants {
-			got = append(got, v.Config.Workload.Trace)
+			got = append(got, v[0].Workload.Trace)
 		}
 		if text := strings.Join(got, " "); c.err != "" || text != c.trace {
 			t.Errorf("%s %v: trace %s, want %s and error %q", c.file, c.sets, text, c.trace, c.err)

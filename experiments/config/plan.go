@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -54,12 +55,12 @@ func (l *loader) checkPurchase() error {
 		return fmt.Errorf("workload.rate: not set; [plan] buys for the traffic that is expected, as in " +
 			"workload.rate = 10, workload.concurrency = 64, or a trace with times and workload.arrivals = " +
 			"\"trace\"")
-	case w.HasRate() && len(c.Rates) > 1:
-		return l.keyError("workload.rate", showList(c.Rates), one)
-	case w.Arrivals == traces.ArrivalsClosed && len(c.Clients) > 1:
-		return l.keyError("workload.concurrency", showList(c.Clients), one)
+	case w.HasRate() && l.lists["workload.rate"].Len() > 1:
+		return l.listError("workload.rate", one)
+	case w.Arrivals == traces.ArrivalsClosed && l.lists["workload.concurrency"].Len() > 1:
+		return l.listError("workload.concurrency", one)
 	case l.chosen("fleet.replicas"):
-		return l.keyError("fleet.replicas", showList(c.Replicas),
+		return l.listError("fleet.replicas",
 			"[plan] looks for the number of replicas; leave it out, or set plan.max_replicas")
 	case len(c.Fleet.Fail) > 0:
 		return l.keyError("fleet.fail", rowsText(c.Fleet.Fail), stays)
@@ -69,12 +70,9 @@ func (l *loader) checkPurchase() error {
 	return l.place(contradiction(&c.SLO))
 }
 
-func showList[T any](values []T) string {
-	texts := make([]any, len(values))
-	for i, v := range values {
-		texts[i] = v
-	}
-	return Show(texts)
+// listError returns an error about the values of a listed key.
+func (l *loader) listError(key, reason string) error {
+	return l.keyError(key, strings.ReplaceAll(fmt.Sprint(l.lists[key]), " ", ", "), reason)
 }
 
 // contradiction returns an error about two bounds of which one can never decide, because every

@@ -3,55 +3,39 @@ package config
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 
+	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/fleet"
+	"github.com/sparseserve/sparseserve/sim/metrics"
+	"github.com/sparseserve/sparseserve/sim/score"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// Point is one run: one system at one rate with one seed.
+// Point is the configuration of one run: one system under one load with one seed.
 type Point struct {
-	Name string // stable, unique within the experiment, fit for a folder
-	Common
-	Seed   uint64
-	System sim.Spec
+	Name     string         // stable, unique within the experiment, fit for a folder
+	Model    string         `toml:"model"`
+	GPU      string         `toml:"gpu"`
+	Seed     uint64         `toml:"seed"`
+	Card     hw.Changes     // figures of the card that are not the card's own
+	Workload traces.Spec    `toml:"workload"`
+	Fleet    fleet.Spec     `toml:"fleet"`
+	System   sim.Spec       `toml:"system"`
+	Scores   score.Params   `toml:"scores"`
+	SLO      SLO            `toml:"slo"`
+	Metrics  metrics.Cutoff `toml:"metrics"`
+	Output   Output         `toml:"output"`
 
-	Warnings []warn.Warning // of its configuration; no part of the point's identity
-}
+	// The rest is no part of the point's identity.
 
-// loads lists the workloads that the experiment expands over: by rate, or by the clients of a
-// closed loop.
-func (c *Config) loads() []traces.Spec {
-	var loads []traces.Spec
-	for _, rate := range c.Rates {
-		for _, clients := range c.Clients {
-			w := c.Workload
-			w.Rate, w.Concurrency = rate, clients
-			loads = append(loads, w)
-		}
-	}
-	return loads
-}
-
-// Points expands the experiment: by system, then replicas, then rate or clients, then
-// seed.
-func (c *Config) Points() []Point {
-	var points []Point
-	for _, system := range c.Systems {
-		for _, fleet := range c.fleets() {
-			for _, w := range c.loads() {
-				for _, seed := range c.Seeds {
-					p := Point{Common: c.Common, Seed: seed, System: system, Warnings: c.Unused}
-					p.Workload, p.Fleet = w, fleet
-					p.Name = PointName(&p)
-					points = append(points, p)
-				}
-			}
-		}
-	}
-	return points
+	Settings []Setting      // by the axes of its sweep
+	Warnings []warn.Warning // of its configuration
+	// NoRate is set if the model, the card or the trace differs from the built-in experiment's and no
+	// rate is named, so that rates have to be chosen. NoRequests is the same for their number.
+	NoRate, NoRequests bool
 }
 
 // PointName returns the name of a point: system, number of replicas if several, load and seed.
@@ -81,30 +65,15 @@ func (p *Point) SystemLabel() string {
 	return p.System.Name
 }
 
-// tables returns the tables of the point's keys, without [card].
-func (p *Point) tables() []settable {
-	return slices.Insert(p.Common.tables(), 2, settable{"system", &p.System})
-}
+// Label returns the name of the point and what else the axes of its sweep set.
+func (p *Point) Label() string { return p.Name + SettingsLabel(p.Settings) }
 
 // Field returns the settable value of a key of the point's configuration, as in prefill.split;
 // false if the key does not exist.
 func (p *Point) Field(key string) (v reflect.Value, ok bool) {
-	for _, t := range p.tables() {
-		for _, f := range FieldsOf(t.v) {
-			if t.path(f.Key) == key {
-				return f.Value, true
-			}
-		}
-	}
-	return v, false
+	v, _, ok = fieldNamed(p, key)
+	return v, ok
 }
 
 // TOML writes the point as a configuration of its own.
-func (p *Point) TOML() ([]byte, error) { return p.encode(nil) }
-
-func (p *Point) encode(memo map[any][]byte) ([]byte, error) {
-	c := Config{Name: p.Name, Common: p.Common, Seeds: []uint64{p.Seed},
-		Rates: []float64{p.Workload.Rate}, Clients: []int{p.Workload.Concurrency},
-		Replicas: []int{p.Fleet.Replicas}, Systems: []sim.Spec{p.System}}
-	return c.encode(memo)
-}
+func (p *Point) TOML() ([]byte, error) { return encode(nil, *p) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -14,80 +15,108 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// finish resolves the systems and checks the whole configuration.
-func (l *loader) finish() error {
+// finish checks the whole configuration and returns its runs: by system, and by the values of the
+// listed keys.
+func (l *loader) finish() ([]Point, error) {
 	l.implied()
 	if err := l.neutral(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := l.contradicted(); err != nil {
-		return l.place(err)
+		return nil, l.place(err)
 	}
 	if !l.cfg.Workload.HasRate() {
-		l.cfg.Rates = []float64{0}
+		l.lists["workload.rate"] = reflect.ValueOf([]float64{0})
 	}
-	if err := l.checkLists(); err != nil {
-		return err
+	runs, err := l.expand()
+	if err != nil {
+		return nil, err
 	}
-	for _, w := range l.cfg.loads() {
-		if err := w.Validate(); err != nil {
-			return l.placeText(err)
+	for i := range runs {
+		if err := runs[i].Workload.Validate(); err != nil {
+			return nil, l.placeText(err)
 		}
 	}
-	if err := checkFleets(&l.cfg); err != nil {
-		return l.place(err)
-	}
-	if err := checkRanges(&l.cfg.Scores, "scores"); err != nil {
-		return l.place(err)
+	for i := range runs {
+		if err := checkFleet(&runs[i].Fleet); err != nil {
+			return nil, l.place(err)
+		}
 	}
 	l.ownBounds()
-	if err := checkSLO(&l.cfg.SLO); err != nil {
-		return l.place(err)
-	}
-	if err := checkCutoff(&l.cfg.Metrics); err != nil {
-		return l.place(err)
+	if err := cmp.Or(checkRanges(&l.cfg.Scores, "scores"), checkSLO(&l.cfg.SLO),
+		checkCutoff(&l.cfg.Metrics)); err != nil {
+		return nil, l.place(err)
 	}
 	if err := l.systems(); err != nil {
-		return err
+		return nil, err
 	}
 	if err := l.checkHardware(); err != nil {
-		return err
+		return nil, err
 	}
-	if err := l.inputs.trace(l.cfg.loads()[0], l.cfg.Seeds[0]); err != nil {
-		return l.placeText(err)
+	if err := l.inputs.trace(runs[0].Workload, runs[0].Seed); err != nil {
+		return nil, l.placeText(err)
 	}
-	return nil
+	var all []Point
+	for _, s := range l.specs {
+		for _, p := range runs {
+			p.System, p.SLO = s, l.cfg.SLO
+			p.Name = PointName(&p)
+			all = append(all, p)
+		}
+	}
+	return all, nil
 }
 
-// checkLists checks the lists that an experiment expands over.
-func (l *loader) checkLists() error {
-	c := &l.cfg
-	for _, r := range c.Rates {
-		if c.Workload.HasRate() && (!(r > 0) || math.IsInf(r, 0)) {
-			return l.keyError("workload.rate", Show(r), "must be above 0, in requests/s")
+// expand returns the configuration at each value of the listed keys, without systems.
+func (l *loader) expand() ([]Point, error) {
+	runs := []Point{l.cfg.Point}
+	n := l.variants * float64(len(l.systemNames()))
+	for _, key := range listed {
+		if err := checkList(key, l.lists[key]); err != nil {
+			return nil, l.place(err)
 		}
+		n *= float64(l.lists[key].Len())
 	}
-	for _, w := range c.loads() {
-		if !w.HasRate() {
-			w.Rate = c.Workload.Rate // which is not used
+	if err := checkSize("axis", n); err != nil {
+		return nil, err
+	}
+	for _, key := range listed {
+		var more []Point
+		for _, p := range runs {
+			for i := range l.lists[key].Len() {
+				v, _ := p.Field(key)
+				v.Set(l.lists[key].Index(i))
+				more = append(more, p)
+			}
+		}
+		runs = more
+	}
+	for i := range runs {
+		w := runs[i].Workload
+		if r := w.Rate; w.HasRate() && (!(r > 0) || math.IsInf(r, 0)) {
+			return nil, l.keyError("workload.rate", Show(r), "must be above 0, in requests/s")
+		} else if !w.HasRate() {
+			w.Rate = l.cfg.Workload.Rate // which is not used
 		}
 		if err := checkRanges(&w, "workload"); err != nil {
-			return l.place(err)
+			return nil, l.place(err)
 		}
 	}
-	return l.place(cmp.Or(checkList("workload.rate", c.Rates), checkList("seed", c.Seeds),
-		checkList("workload.concurrency", c.Clients), checkList("fleet.replicas", c.Replicas)))
+	return runs, nil
 }
 
 // checkList refuses empty lists and duplicate values.
-func checkList[T comparable](key string, list []T) error {
-	if len(list) == 0 {
+func checkList(key string, list reflect.Value) error {
+	if list.Len() == 0 {
 		return &KeyError{Key: key, Value: "[]", Reason: "no value to run with"}
 	}
-	for i, v := range list {
-		if slices.Contains(list[:i], v) {
+	seen := map[any]bool{}
+	for i := range list.Len() {
+		v := list.Index(i).Interface()
+		if seen[v] {
 			return &KeyError{Key: key, Value: Show(v), Reason: "listed twice"}
 		}
+		seen[v] = true
 	}
 	return nil
 }
@@ -100,8 +129,8 @@ func (l *loader) checkHardware() error {
 		return l.placeError("model", err)
 	}
 	var fit []sim.Spec
-	for i := range l.cfg.Systems {
-		s := &l.cfg.Systems[i]
+	for i := range l.specs {
+		s := &l.specs[i]
 		machine, err := l.inputs.machine(l.cfg.GPU, s.Engine, l.cfg.Card)
 		var gpu *gpuError
 		var figure *KeyError
@@ -146,7 +175,9 @@ func (l *loader) checkHardware() error {
 		_, err = KVBudget(machine, &shard, s)
 		var key *KeyError
 		if err != nil && !errors.As(err, &key) {
-			err = fmt.Errorf("%w; %s", err, WouldFit(Point{Common: l.cfg.Common, System: *s}, 1))
+			p := l.cfg.Point
+			p.System = *s
+			err = fmt.Errorf("%w; %s", err, WouldFit(p, 1))
 		}
 		switch {
 		case err != nil && l.buys:
@@ -170,7 +201,7 @@ func (l *loader) checkHardware() error {
 		}
 		fit = append(fit, *s)
 	}
-	l.cfg.Systems = fit
+	l.specs = fit
 	return nil
 }
 

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/sim"
@@ -12,50 +13,52 @@ import (
 
 // LoadServer decodes the configuration of the real server of a record: the file or built-in
 // experiment named by path (none if empty), under --set flags. Model and card have no default. The
-// caller replaces the workload with a record (Config.replayed). If identified, the record names the
+// caller replaces the workload with a record (Point.Replayed). If identified, the record names the
 // content of its prompts, and the server has its engine's default prefix cache. preset is the
 // system of a configuration that names none; "": ServerPreset.
-func LoadServer(path string, sets []string, identified bool, preset string) (*Config, error) {
+func LoadServer(path string, sets []string, identified bool, preset string) (p Point, err error) {
 	l := newLoader()
 	l.compares = true
 	if err := l.serverBase(); err != nil {
-		return nil, err
+		return p, err
 	}
 	if path != "" {
 		doc, err := openDocument(path)
 		if err != nil {
-			return nil, err
+			return p, err
 		}
 		if err := l.apply(doc, false); err != nil {
-			return nil, err
+			return p, err
 		}
 	}
 	for _, set := range sets {
 		if OfLoad(set) {
-			return nil, fmt.Errorf("--set %s: the record says which requests arrive and when; leave this "+
+			return p, fmt.Errorf("--set %s: the record says which requests arrive and when; leave this "+
 				"out", set)
 		}
 	}
 	if err := l.set(sets); err != nil {
-		return nil, err
+		return p, err
 	}
 	l.serverSystem(identified, cmp.Or(preset, ServerPreset))
 	// until the record's
-	l.cfg.Workload, l.cfg.Rates, l.cfg.Clients = traces.DefaultSpec(), []float64{1}, []int{0}
+	l.cfg.Workload = traces.DefaultSpec()
+	l.lists["workload.rate"] = reflect.ValueOf([]float64{1})
+	l.lists["workload.concurrency"] = reflect.ValueOf([]int{0})
 	if err := l.oneServer(); err != nil {
-		return nil, err
+		return p, err
 	}
-	if err := l.finish(); err != nil {
-		return nil, err
+	runs, err := l.finish()
+	if err != nil {
+		return p, err
 	}
-	l.cfg.Workload.PrefixHit = 1 // a record may have hits
-	l.cfg.Unused = l.effects().warnings()
+	runs[0].Workload.PrefixHit = 1 // a record may have hits
+	p = runs[0]
+	p.Warnings = l.effects(runs).warnings()
 	// A request that the server took whole is replayed whole or not at all.
-	system := &l.cfg.Systems[0]
-	system.Prefill.OverLength, system.Prefill.MaxPromptTokens = "reject", 0
-	l.cfg.Output, l.cfg.Metrics = Output{}, metrics.Cutoff{Warmup: metrics.CutNone,
-		Drain: metrics.CutNone}
-	return &l.cfg, nil
+	p.System.Prefill.OverLength, p.System.Prefill.MaxPromptTokens = "reject", 0
+	p.Output, p.Metrics = Output{}, metrics.Cutoff{Warmup: metrics.CutNone, Drain: metrics.CutNone}
+	return p, nil
 }
 
 // serverBase takes the keys of the built-in default experiment that do not concern requests, model,
@@ -100,13 +103,7 @@ func (l *loader) oneServer() error {
 				"--set %[1]s=%s (sparseserve list %s)", k.key, k.value, k.list)
 		}
 	}
-	names := l.presets
-	if !l.presetsOnly {
-		for _, c := range l.custom {
-			names = append(names[:len(names):len(names)], c.name)
-		}
-	}
-	if len(names) > 1 {
+	if names := l.systemNames(); len(names) > 1 {
 		err := &KeyError{Key: "system.preset", Value: "[" + strings.Join(names, ", ") + "]",
 			Reason: "a record describes one server; choose one system with --set system.preset=NAME"}
 		if len(l.presets) == 0 {
@@ -114,25 +111,27 @@ func (l *loader) oneServer() error {
 		}
 		return l.place(err)
 	}
-	if len(l.cfg.Seeds) > 1 {
-		return l.keyError("seed", strings.ReplaceAll(fmt.Sprint(l.cfg.Seeds), " ", ", "),
-			"a record is compared with one run; choose one seed")
-	}
-	if err := l.cfg.oneReplica("a record describes one server; leave it out"); err != nil {
-		return l.place(err)
+	const leave = "a record describes one server; leave it out"
+	switch replicas := l.lists["fleet.replicas"]; {
+	case l.lists["seed"].Len() > 1:
+		return l.listError("seed", "a record is compared with one run; choose one seed")
+	case replicas.Len() > 1:
+		return l.listError("fleet.replicas", leave)
+	case l.most("fleet.replicas") > 1:
+		return l.keyError("fleet.replicas", Show(int64(l.most("fleet.replicas"))), leave)
+	case len(l.cfg.Fleet.Fail) > 0:
+		return l.keyError("fleet.fail", rowsText(l.cfg.Fleet.Fail), leave)
 	}
 	return nil
 }
 
-// Replayed returns the configuration with the requests of a record as its
-// workload, from the trace at path.
-func (c *Config) Replayed(name, path string, requests int) *Config {
-	out := *c
-	out.Name = name
-	out.Workload = traces.DefaultSpec()
-	w := &out.Workload
+// Replayed returns the configuration with the requests of a record as its workload, from the trace
+// at path.
+func (p Point) Replayed(path string, requests int) *Point {
+	p.Workload = traces.DefaultSpec()
+	w := &p.Workload
 	w.Trace, w.Format, w.Arrivals = path, traces.FormatCSV, traces.ArrivalsTrace
 	w.Rate, w.Requests, w.Speed, w.OutputScale = 0, requests, 1, 1
-	out.Rates = []float64{0}
-	return &out
+	p.Name = PointName(&p)
+	return &p
 }

@@ -27,12 +27,12 @@ func TestSessionsHaveDefaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := cfg.Workload
+		w := cfg[0].Workload
 		if w.Turns != c.turns || w.OutputLengths != c.answers || w.SystemPrompts != c.prompts ||
 			w.ThinkS != c.think || w.OutputScale != 1 || w.Requests != c.requests {
 			t.Errorf("%q: %+v", c.text, w)
 		}
-		p := cfg.Points()[0]
+		p := cfg[0]
 		written, err := p.TOML()
 		if err != nil {
 			t.Fatal(err)
@@ -41,7 +41,7 @@ func TestSessionsHaveDefaults(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, written)
 		}
-		if q := again.Points()[0]; !reflect.DeepEqual(p.Workload, q.Workload) {
+		if q := again[0]; !reflect.DeepEqual(p.Workload, q.Workload) {
 			t.Errorf("%+v\nloads as\n%+v", p.Workload, q.Workload)
 		}
 	}

@@ -11,11 +11,7 @@ import (
 // paperSLO is the service level of a configuration that names none.
 func paperSLO(t *testing.T) SLO {
 	t.Helper()
-	c, err := Load("", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c.SLO
+	return mustLoad(t, "")[0].SLO
 }
 
 // TestSLO: what a run misses of a service level whose decode iteration has 30 ms.
@@ -60,11 +56,8 @@ func TestSLO(t *testing.T) {
 
 // TestRequestsRule: every request is held to all bounds, a rejected one misses them.
 func TestRequestsRule(t *testing.T) {
-	c, err := Load("", []string{"slo.rule=requests", "slo.ttft_s=1", "slo.tbt_s=0.1",
-		"slo.tpot_s=0.05", "slo.e2e_s=3", "slo.delay_s=0.5", "slo.miss_share=0.5"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := mustLoad(t, "", "slo.rule=requests", "slo.ttft_s=1", "slo.tbt_s=0.1",
+		"slo.tpot_s=0.05", "slo.e2e_s=3", "slo.delay_s=0.5", "slo.miss_share=0.5")[0]
 	bounds := c.SLO.Bounds(0)
 	const ms = des.Millisecond
 	good := metrics.Request{Output: 41, Scheduled: 500 * ms, FirstToken: 1000 * ms,
@@ -118,10 +111,7 @@ func TestOwnBounds(t *testing.T) {
 		if set != "" {
 			sets = []string{set}
 		}
-		c, err := Load("", sets)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := mustLoad(t, "", sets...)[0]
 		var got []string
 		for _, b := range c.SLO.Bounds(0.03) {
 			got = append(got, b.Stat+" "+b.Name)
@@ -130,8 +120,8 @@ func TestOwnBounds(t *testing.T) {
 			t.Errorf("%q: bounds %q, want %q", set, got, want)
 		}
 	}
-	if c := mustLoad(t, "", "slo.e2e_s=9", "slo.ttft_stat=p50"); len(c.Unused) != 1 ||
-		!strings.Contains(c.Unused[0].Text, "slo.ttft_stat=p50: has no effect") {
-		t.Errorf("a statistic without its bound: %q", c.Unused)
+	if c := mustLoad(t, "", "slo.e2e_s=9", "slo.ttft_stat=p50")[0]; len(c.Warnings) != 1 ||
+		!strings.Contains(c.Warnings[0].Text, "slo.ttft_stat=p50: has no effect") {
+		t.Errorf("a statistic without its bound: %q", c.Warnings)
 	}
 }

@@ -1,76 +1,63 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
 // SweepPoint is one run of a sweep.
 type SweepPoint struct {
 	Point
-	Label    string    // Point.Name and what else the axes set
-	Settings []Setting // by the axes
-	Hash     string    // names the point's folder
+	Hash string // names the point's folder
 }
 
-// Points expands the sweep: by the axes, then system, rate and seed. Two points with the same
-// configuration are an error.
+// Points lists the runs with their hashes. Two runs with the same configuration are an error.
 func (s *Sweep) Points(ctx context.Context) ([]SweepPoint, error) {
 	var points []SweepPoint
-	seen := map[string]*Variant{}
+	seen := map[string]*SweepPoint{}
 	hashes := NewHasher()
-	for i := range s.Variants {
+	for _, p := range s.Runs() {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		v := &s.Variants[i]
-		for _, p := range s.points(v) {
-			hash, err := hashes.Hash(&p)
-			if err != nil {
-				return nil, err
-			}
-			if other := seen[hash]; other != nil {
-				return nil, fmt.Errorf("%s: %s runs twice: with %s and with %s", v.where(s.file),
-					p.Name, other.text(), v.text())
-			}
-			seen[hash] = v
-			points = append(points, SweepPoint{p, p.Name + SettingsLabel(v.Settings), v.Settings, hash})
+		if s.Alter != nil {
+			s.Alter(&p)
 		}
+		hash, err := hashes.Hash(&p)
+		if err != nil {
+			return nil, err
+		}
+		one := SweepPoint{p, hash}
+		if other := seen[hash]; other != nil {
+			where := s.file.name
+			if n := len(p.Settings); n > 0 {
+				where = cmp.Or(p.Settings[n-1].where, where)
+			}
+			return nil, fmt.Errorf("%s: %s runs twice: with %s and with %s", where, p.Name,
+				settingsText(other.Settings), settingsText(p.Settings))
+		}
+		seen[hash] = &one
+		points = append(points, one)
 	}
 	return points, nil
 }
 
+// Runs lists the runs of all variants.
+func (s *Sweep) Runs() []Point { return slices.Concat(s.Variants...) }
+
 // Source returns the name of the sweep's file or built-in experiment.
 func (s *Sweep) Source() string { return s.file.name }
 
-// points expands one variant.
-func (s *Sweep) points(v *Variant) []Point {
-	points := v.Config.Points()
-	if s.Alter != nil {
-		for i := range points {
-			s.Alter(&points[i])
-		}
-	}
-	return points
-}
-
-// text formats the axis settings of the variant.
-func (v *Variant) text() string {
-	texts := make([]string, len(v.Settings))
-	for i, s := range v.Settings {
+func settingsText(settings []Setting) string {
+	texts := make([]string, len(settings))
+	for i, s := range settings {
 		texts[i] = s.Key + " = " + Show(s.Value)
 	}
 	return strings.Join(texts, ", ")
-}
-
-// where returns the place of the last of the variant's settings.
-func (v *Variant) where(file *document) string {
-	if n := len(v.Settings); n > 0 && v.Settings[n-1].where != "" {
-		return v.Settings[n-1].where
-	}
-	return file.name
 }
 
 // SettingsLabel lists the settings that are not part of a point's name.

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // sweepKeys are the keys of a sweep file in addition to configuration keys.
@@ -24,9 +26,13 @@ const ofSweeps = "belongs in a file with axes, which simulate, goodput and plan 
 
 // Sweep is a set of experiments that differ in the keys of their axes.
 type Sweep struct {
-	Name     string   // file name without extension, or the built-in name
-	Axes     []string // keys that differ, in the order of the file
-	Variants []Variant
+	Name string   // file name without extension, or the built-in name
+	Axes []string // keys that its [[axis]] tables set, in their order
+	// Variants are the runs at each combination of the axes' values: by system, number of replicas,
+	// load and seed.
+	Variants [][]Point
+	Notes    []string // surprises of the first variant, in words
+	Own      bool     // it has another model, card or trace than the built-in experiment
 	Goodput  GoodputSearch
 	Plan     *Plan   // nil: nothing is to be bought
 	Unfit    []Unfit // of a plan
@@ -37,15 +43,10 @@ type Sweep struct {
 	// StepsGiven is set if the user chose system.max_tokens or prefill.chunk_tokens.
 	StepsGiven bool
 
-	file *document
+	file  *document
+	files []string // that were read
 	// Alter changes every point; nil changes none.
 	Alter func(*Point)
-}
-
-// Variant is an experiment of a sweep, and its axis settings.
-type Variant struct {
-	Settings []Setting
-	Config   *Config
 }
 
 // LoadSweep reads a sweep. Layers, lowest first: the built-in default experiment, the file's bases,
@@ -107,15 +108,24 @@ func loadSweep(ctx context.Context, path string, sets []string, search bool, var
 		return nil, err
 	}
 	below.varies = varied != nil
-	variants := 1.0
 	for _, a := range axes {
-		variants *= float64(len(a.values))
+		below.variants *= float64(len(a.values))
 	}
-	if err := checkSize("axis", variants); err != nil {
+	if err := checkSize("axis", below.variants); err != nil {
 		return nil, file.locate(err)
 	}
+	level := des.Time(math.MaxInt64)
+	if varied != nil {
+		base, err := below.clone().finish()
+		if err == nil {
+			level, err = below.inputs.strictest(base)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	all := newEffects()
-	for i, settings := range product(axes) {
+	for _, settings := range product(axes) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -123,10 +133,10 @@ func loadSweep(ctx context.Context, path string, sets []string, search bool, var
 		if err := l.apply(settingsDocument(named, settings), true); err != nil {
 			return nil, err
 		}
-		if err := l.finish(); err != nil {
-			return nil, err
+		runs, err := l.finish()
+		if err != nil {
+			return nil, file.locate(err)
 		}
-		l.cfg.Name = s.Name
 		if l.buys {
 			if err := l.checkPurchase(); err != nil {
 				return nil, err
@@ -135,31 +145,34 @@ func loadSweep(ctx context.Context, path string, sets []string, search bool, var
 				s.Unfit = append(s.Unfit, Unfit{settings, u.System, u.Reason})
 			}
 		}
-		if i == 0 {
-			points := variants * float64(len(l.cfg.Systems)*len(l.cfg.fleets())*len(l.cfg.loads())*
-				len(l.cfg.Seeds))
-			if err := checkSize("axis", points); err != nil {
-				return nil, file.locate(err)
+		if varied != nil {
+			if err := below.inputs.heldTo(level, runs); err != nil {
+				return nil, err
 			}
 		}
-		all.add(l.effects())
-		s.Variants = append(s.Variants, Variant{settings, &l.cfg})
+		for i := range runs {
+			runs[i].Settings = settings
+		}
+		all.add(l.effects(runs))
+		if len(s.Variants) == 0 {
+			s.Notes, s.Own, s.files = l.notes, l.own, l.files
+		}
+		s.Variants = append(s.Variants, runs)
 		s.SeedsGiven = l.origin("seed") != builtInDefault
 		s.RateGiven = l.chosen("workload.rate")
 		s.StepsGiven = s.StepsGiven || l.stepsGiven()
 	}
 	all.addSeveral(s, below)
-	for _, v := range s.Variants {
-		v.Config.Unused = all.warnings()
+	warnings := all.warnings()
+	for _, runs := range s.Variants {
+		for i := range runs {
+			runs[i].Warnings = warnings
+		}
 	}
 	if varied == nil {
-		return s, below.inputs.oneLevel(s.Configs()...)
+		err = below.inputs.oneLevel(s.Variants)
 	}
-	base := below.clone()
-	if err := base.finish(); err != nil {
-		return nil, err
-	}
-	return s, below.inputs.baseLevel(&base.cfg, s.Configs()...)
+	return s, err
 }
 
 // stepsGiven reports whether the configuration sets the number of tokens per step.
@@ -172,14 +185,6 @@ func (l *loader) stepsGiven() bool {
 		}
 	}
 	return false
-}
-
-// Configs lists the configurations of the variants.
-func (s *Sweep) Configs() (all []*Config) {
-	for _, v := range s.Variants {
-		all = append(all, v.Config)
-	}
-	return all
 }
 
 // Texts returns the texts of a sweep's or plan's file and of its bases, the deepest first.
@@ -270,16 +275,14 @@ func (s *Sweep) loadBelow(layers, flags []*document, search, buys bool) (*loader
 			return nil, err
 		}
 	}
-	if err := l.goodput.check(); err != nil {
+	if err := cmp.Or(l.cfg.Goodput.check(), l.cfg.Plan.check()); err != nil {
 		return nil, l.place(err)
 	}
-	l.goodput.Given = slices.ContainsFunc(l.settings,
+	l.cfg.Goodput.Given = slices.ContainsFunc(l.settings,
 		func(g Setting) bool { return strings.HasPrefix(g.Key, "goodput.") })
-	s.Goodput, s.Plan = l.goodput, l.plan
-	if l.plan != nil {
-		if err := l.plan.check(); err != nil {
-			return nil, l.place(err)
-		}
+	s.Goodput = l.cfg.Goodput
+	if l.plans() {
+		s.Plan = &l.cfg.Plan
 	}
 	return l, nil
 }

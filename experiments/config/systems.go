@@ -13,27 +13,6 @@ import (
 // nameFits matches permitted names of systems.
 const nameFits = `^[A-Za-z0-9][A-Za-z0-9._+-]*$`
 
-// checkSystemKey checks a key of all systems on its own, before the systems are known.
-func checkSystemKey(path string, value any) error {
-	var s sim.Spec
-	key := strings.TrimPrefix(path, "system.")
-	if key == "name" {
-		return &KeyError{Key: path,
-			Reason: "a name belongs to one system; write a [[systems]] table"}
-	}
-	if _, _, known := fieldNamed(&s, key); !known {
-		table, name, _ := strings.Cut(path, ".")
-		var keys []string
-		for _, k := range append(keysOf(&s), "preset") {
-			if k, ok := strings.CutPrefix(specKey(k), table+"."); ok {
-				keys = append(keys, k)
-			}
-		}
-		return unknownKey(path, name, keys)
-	}
-	return (&Setting{Key: path, at: path, Value: value}).set(&s)
-}
-
 // systems resolves the systems. Layers, lowest first: the preset, [system] of files, the system's
 // own [[systems]] table, --set system.KEY.
 func (l *loader) systems() error {
@@ -52,16 +31,9 @@ func (l *loader) systems() error {
 			return c.doc.locate(&KeyError{Key: c.path + "name", Value: quote(c.name), Reason: reason})
 		}
 	}
-	names := slices.Clone(l.presets)
-	if !l.presetsOnly {
-		for _, c := range l.custom {
-			if !slices.Contains(names, c.name) {
-				names = append(names, c.name)
-			}
-		}
-	}
+	names := l.systemNames()
 	if n := len(l.presets); n > 0 && n < len(names) {
-		l.cfg.Notes = append(l.cfg.Notes, fmt.Sprintf("both system.preset and [[systems]] name "+
+		l.notes = append(l.notes, fmt.Sprintf("both system.preset and [[systems]] name "+
 			"systems, and all run: %s; %s",
 			strings.Join(names[:n], ", "), strings.Join(names[n:], ", ")))
 	}
@@ -76,9 +48,20 @@ func (l *loader) systems() error {
 		if err != nil {
 			return err
 		}
-		l.cfg.Systems = append(l.cfg.Systems, spec)
+		l.specs = append(l.specs, spec)
 	}
 	return nil
+}
+
+// systemNames lists the systems that run.
+func (l *loader) systemNames() []string {
+	names := slices.Clone(l.presets)
+	for _, c := range l.custom {
+		if !l.presetsOnly && !slices.Contains(names, c.name) {
+			names = append(names, c.name)
+		}
+	}
+	return names
 }
 
 // system resolves one system and checks it.

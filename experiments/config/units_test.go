@@ -24,11 +24,12 @@ utilisation = "85%"
 [card]
 hbm_bandwidth = "4TB/s"
 `)
-	c, err := Load(path, []string{"slo.tbt_s=150ms", "system.kv_gib=20GB", "system.max_tokens=2Ki"})
+	runs, err := Load(path, []string{"slo.tbt_s=150ms", "system.kv_gib=20GB", "system.max_tokens=2Ki"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &c.Systems[0]
+	c := runs[0]
+	s := &c.System
 	for _, v := range []struct {
 		key       string
 		got, want float64
@@ -49,7 +50,7 @@ hbm_bandwidth = "4TB/s"
 		t.Errorf("stages are %v", c.Workload.Stages)
 	}
 	rates, err := Load("", []string{"workload.rate=[6/min, 0.2]"})
-	if err != nil || !slices.Equal(rates.Rates, []float64{0.1, 0.2}) {
+	if err != nil || !slices.Equal(ratesOf(rates), []float64{0.1, 0.2}) {
 		t.Errorf("rates are %v (%v)", rates, err)
 	}
 }

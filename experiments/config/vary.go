@@ -57,7 +57,7 @@ func SettableKey(word string) (string, error) {
 func KindOf(key string) reflect.Kind {
 	v, known := new(Point).Field(key)
 	switch {
-	case key == "seed" || known && (v.CanInt() || v.CanUint()):
+	case known && (v.CanInt() || v.CanUint()):
 		return reflect.Int
 	case strings.HasPrefix(key, "card.") || known && v.CanFloat():
 		return reflect.Float64

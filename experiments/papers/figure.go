@@ -84,7 +84,7 @@ func FigureExperiments(name string) (experiments []string, ok bool) {
 // names or names of experiments; empty selects all. A figure over several experiments shows the
 // experiments whose results exist. ran describes the runs of configurations for captions.
 func (l *Studies) Figures(ctx context.Context, only []string,
-	ran func(...*config.Config) string) (all []doc.Figure, err error) {
+	ran func(...[]config.Point) string) (all []doc.Figure, err error) {
 	b := figuresBook()
 	for i := range b.Figure {
 		f := &b.Figure[i]
@@ -115,9 +115,9 @@ func (l *Studies) Figures(ctx context.Context, only []string,
 
 // draw makes charts of the panels of a figure that have results.
 func (l *Studies) draw(ctx context.Context, b *book, f *paperFigure,
-	ran func(...*config.Config) string) (drawn doc.Figure, err error) {
+	ran func(...[]config.Point) string) (drawn doc.Figure, err error) {
 	drawn = doc.Figure{Name: f.Name, Caption: f.Caption}
-	var configs []*config.Config
+	var configs [][]config.Point
 	var read []string // experiments
 	for i := range f.Panel {
 		d := drawing{panel: &f.Panel[i], figure: f, x: b.Quantity[f.Panel[i].X]}
@@ -144,7 +144,7 @@ func (l *Studies) draw(ctx context.Context, b *book, f *paperFigure,
 			if err != nil {
 				return drawn, err
 			}
-			read, configs = append(read, d.From), append(configs, s.Configs()...)
+			read, configs = append(read, d.From), append(configs, s.Variants...)
 		}
 		if c != nil {
 			drawn.Charts = append(drawn.Charts, c)

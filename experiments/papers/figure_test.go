@@ -13,7 +13,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/show"
 )
 
-func unnamed(...*config.Config) string { return "" }
+func unnamed(...[]config.Point) string { return "" }
 
 // kept has the small fixed results that figures are drawn from.
 var kept = &Studies{Dir: filepath.Join("testdata", "paper")}

@@ -10,7 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
-func mustLoad(t *testing.T, path string, sets ...string) *config.Config {
+func mustLoad(t *testing.T, path string, sets ...string) []config.Point {
 	t.Helper()
 	c, err := config.Load(path, sets)
 	if err != nil {

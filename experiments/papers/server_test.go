@@ -43,7 +43,7 @@ func TestServerHoldsWhatTheStudyDoes(t *testing.T) {
 			"workload.requests=16", "workload.rate=[0.2]", "workload.output_scale=0.1",
 			fmt.Sprintf("selection.microbatch=%d", spec.Microbatch), fmt.Sprintf("selection.epsilon=%g",
 				epsilon))
-		sum, err := run.NewSimulator().Run(t.Context(), c.Points()[0], run.Sink{})
+		sum, err := run.NewSimulator().Run(t.Context(), c[0], run.Sink{})
 		if err != nil {
 			t.Fatal(err)
 		}

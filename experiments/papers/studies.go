@@ -269,7 +269,7 @@ func addRows[C any](l *Studies, t *run.Table, all []C, cells func(C) ([]any, err
 
 // scores returns the score process with the change applied, and its parameters.
 func (l *Studies) scores() (*score.Process, *score.Params) {
-	p := config.Point{Common: config.Common{Scores: score.Default}}
+	p := config.Point{Scores: score.Default}
 	l.alter(&p)
 	return score.New(p.Scores, run.ScoreSeed), &p.Scores
 }

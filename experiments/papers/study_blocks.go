@@ -40,7 +40,7 @@ func (l *Studies) transfers(spec *transferSpec, t *run.Table) error {
 			for _, tokens := range spec.BlockTokens {
 				m := kv.Moves{BlockBytes: model.Geometry(tokens).BlockBytes}
 				blocks := int64(spec.GiB*(1<<30)) / m.BlockBytes
-				p := config.Point{Common: config.Common{Model: spec.Model, GPU: spec.GPU},
+				p := config.Point{Model: spec.Model, GPU: spec.GPU,
 					System: sim.Spec{Engine: paperEngine, Offload: sim.OffloadSpec{On: true}}}
 				if d.name == "load" {
 					m.Loads, p.System.Offload.Load = blocks, engine
@@ -184,7 +184,7 @@ const optimumName = "belady"
 // eviction policy and Belady's optimum. All policies see the same accesses and capacity, unlike in
 // separate runs. A size at which a policy cannot hold the blocks in use has no row.
 func (l *Studies) evictions(spec *evictionSpec, t *run.Table) error {
-	cfg, err := config.Load("", append(slices.Clone(spec.Run), l.Sets...))
+	runs, err := config.Load("", append(slices.Clone(spec.Run), l.Sets...))
 	if err != nil {
 		return err
 	}
@@ -202,8 +202,9 @@ func (l *Studies) evictions(spec *evictionSpec, t *run.Table) error {
 	}
 	x := run.NewSimulator()
 	for _, seed := range spec.Seeds {
-		cfg.Seeds = []uint64{seed}
-		p := cfg.Points()[0]
+		p := runs[0]
+		p.Seed = seed
+		p.Name = config.PointName(&p)
 		l.alter(&p)
 		r, err := x.Record(l.ctx, p)
 		if err != nil {

@@ -41,7 +41,7 @@ func (l *Studies) card(name, gpu string) (llm.Model, *hw.Profile, error) {
 	if err != nil {
 		return model, nil, err
 	}
-	p := config.Point{Common: config.Common{Model: name, GPU: gpu},
+	p := config.Point{Model: name, GPU: gpu,
 		System: sim.Spec{Engine: paperEngine}}
 	l.alter(&p)
 	profile, err := p.Machine()

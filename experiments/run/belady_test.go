@@ -21,7 +21,7 @@ func servesTraces(t *testing.T, cache string) {
 				"model=llama3.1-8b", "gpu=h100-80gb", "system.preset=vllm-0.15", "system.kv_gib=17",
 				"prefix_cache.mode="+cache, "prefix_cache.dram_gib="+dram,
 				"prefix_cache.eviction="+eviction, "prefix_cache.write=back")
-			sum, err := NewSimulator().Run(t.Context(), c.Points()[0], Sink{})
+			sum, err := NewSimulator().Run(t.Context(), c[0], Sink{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,7 +45,7 @@ func TestBeladyNeedsTheFuture(t *testing.T) {
 		c := mustLoad(t, "", append(sets, "model=llama3.1-8b", "gpu=h100-80gb",
 			"system.preset=vllm-0.15", "prefix_cache.mode=vllm", "prefix_cache.dram_gib=10",
 			"prefix_cache.eviction=belady")...)
-		_, err := NewSimulator().Run(t.Context(), c.Points()[0], Sink{})
+		_, err := NewSimulator().Run(t.Context(), c[0], Sink{})
 		if err == nil || !strings.Contains(err.Error(), why) ||
 			!strings.Contains(err.Error(), "prefix_cache.eviction") {
 			t.Errorf("%v: %v", sets, err)

@@ -46,7 +46,7 @@ func benchPoint(b *testing.B, sets ...string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	p := c.Points()[0]
+	p := c[0]
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	simulated := 0.0
 	for b.Loop() {

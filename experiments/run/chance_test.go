@@ -26,7 +26,7 @@ func TestEvidencePageOfChance(t *testing.T) {
 	if testing.Short() {
 		shifts = 3
 	}
-	for _, p := range c.Points() {
+	for _, p := range c {
 		seen, think := make([][]float64, len(figures)), p.Workload.ThinkS
 		for k := range shifts {
 			p.Workload.ThinkS = think + 1e-3*float64(k)
@@ -51,7 +51,7 @@ func TestEvidencePageOfChance(t *testing.T) {
 	}
 	if !testing.Short() {
 		table := "| runs | " + strings.Join(figures, " | ") + " |\n|-|-:|-:|-:|-:|-:|\n" +
-			fmt.Sprintf("| %d |", len(c.Points()))
+			fmt.Sprintf("| %d |", len(c))
 		for _, x := range most {
 			table += fmt.Sprintf(" %.1f %% |", 100*x)
 		}

@@ -44,7 +44,7 @@ func TestConcurrencyIsWhatHBMHolds(t *testing.T) {
 			fmt.Sprintf("workload.prompt_lengths=fixed(%d)", prompt),
 			fmt.Sprintf("workload.output_lengths=fixed(%d)", output), "workload.concurrency=400",
 			"workload.requests=400", "prefill.max_prompt_tokens=0")
-		p := cfg.Points()[0]
+		p := cfg[0]
 		s, err := NewSimulator().prepare(&p)
 		if err != nil {
 			t.Fatal(err)

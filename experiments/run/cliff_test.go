@@ -30,7 +30,7 @@ func TestStepTime(t *testing.T) {
 		"leaps":       {"workload.requests=12", "workload.rate=0.3", "system.preset=vllm-0.15"},
 		"tiers":       append(tiers, "system.preset=vllm-0.15"),
 	} {
-		p := mustLoad(t, "", sets...).Points()[0]
+		p := mustLoad(t, "", sets...)[0]
 		run := func(factor float64) metrics.Summary {
 			sum, err := NewSimulator().Run(t.Context(), p, Sink{StepTime: factor})
 			if err != nil {
@@ -117,7 +117,7 @@ func TestGridMakesRunsAgain(t *testing.T) {
 			return sum, err
 		}}
 	for range 2 { // the second time nothing is left to run
-		results, _, err := folder.Store.Do(t.Context(), grid, c.Points())
+		results, _, err := folder.Store.Do(t.Context(), grid, c)
 		if err != nil || len(results) != 2 {
 			t.Fatal(results, err)
 		}

@@ -238,7 +238,7 @@ func effectOf(x *Simulator, sets []string) (figures string, unused []string, err
 	if err != nil {
 		return "", nil, err
 	}
-	p := c.Points()[0]
+	p := c[0]
 	var rows bytes.Buffer
 	sum, err := x.Run(context.Background(), p, Sink{Requests: &rows})
 	sum.Warnings = nil
@@ -311,7 +311,7 @@ func TestSelectionsPerQueryHead(t *testing.T) {
 	serve := func(model, per string) (text string, attention float64) {
 		c := mustLoad(t, "", "model="+model, "gpu=a100-40gb", "system.preset=sparseserve",
 			"selection.per="+per, "workload.rate=1", "workload.requests=4")
-		sum, err := NewSimulator().Run(t.Context(), c.Points()[0], Sink{})
+		sum, err := NewSimulator().Run(t.Context(), c[0], Sink{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ func ExampleGrid_Do() {
 	}
 	defer store.Close()
 	grid := run.Grid{Run: run.NewSimulator().Run, Store: store}
-	results, err := grid.Do(context.Background(), c.Points()[:1])
+	results, err := grid.Do(context.Background(), c[:1])
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -19,7 +19,7 @@ func TestFleetOutputs(t *testing.T) {
 		"fleet.replicas=3", "fleet.router=least-working-set", "fleet.fail=[[8, 1, 5]]",
 		"fleet.drain=[[12, 2]]")
 	var requests, steps, trace bytes.Buffer
-	sum, err := NewSimulator().Run(t.Context(), c.Points()[0],
+	sum, err := NewSimulator().Run(t.Context(), c[0],
 		Sink{Requests: &requests, Steps: &steps, Trace: &trace})
 	if err != nil {
 		t.Fatal(err)

@@ -77,7 +77,7 @@ func (f *Folder) Finish(results []Result) ([]string, error) {
 		}
 		rows[i] = summaryRow{Summary: results[i].Summary, hash: hash}
 		if p := byHash[hash]; p != nil {
-			rows[i].Name = p.Label
+			rows[i].Name = p.Label()
 			if len(f.question.Axes) > 0 {
 				rows[i].Settings = config.SettingsMap(p.Settings)
 			}

@@ -36,13 +36,13 @@ func pretend(_ context.Context, p config.Point, sink Sink) (metrics.Summary, err
 }
 
 // runAll runs the configuration into dir.
-func runAll(t *testing.T, dir string, c *config.Config, workers int, run Runner) ([]Result, error) {
+func runAll(t *testing.T, dir string, c []config.Point, workers int, run Runner) ([]Result, error) {
 	t.Helper()
 	folder, err := openRuns(dir, "test", c, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	results, _, runErr := folder.Store.Do(t.Context(), Grid{Run: run, Workers: workers}, c.Points())
+	results, _, runErr := folder.Store.Do(t.Context(), Grid{Run: run, Workers: workers}, c)
 	if _, err := folder.Finish(results); err != nil {
 		t.Fatal(err)
 	}
@@ -112,12 +112,12 @@ func TestPointFiles(t *testing.T) {
 
 	// A point's own configuration gives that point again.
 	again := mustLoad(t, filepath.Join(place, ConfigFile))
-	points := again.Points()
+	points := again
 	if len(points) != 1 {
 		t.Fatalf("%d points, want one", len(points))
 	}
 	hashes := config.NewHasher()
-	before, err1 := hashes.Hash(&c.Points()[0])
+	before, err1 := hashes.Hash(&c[0])
 	after, err2 := hashes.Hash(&points[0])
 	if before != after || err1 != nil || err2 != nil {
 		t.Errorf("hash %s (%v), loaded again %s (%v)", before, err1, after, err2)
@@ -128,7 +128,7 @@ func TestHashTellsPointsApart(t *testing.T) {
 	seen := map[string]string{}
 	c := mustLoad(t, "", "seed=[1,2]")
 	more := mustLoad(t, "", "seed=[1,2]", "offload.working_set_steps=13")
-	for _, p := range append(c.Points(), more.Points()...) {
+	for _, p := range append(c, more...) {
 		hash, err := config.NewHasher().Hash(&p)
 		if err != nil {
 			t.Fatal(err)
@@ -198,7 +198,7 @@ func TestCancelKeepsFinishedPoints(t *testing.T) {
 		}
 		return pretend(ctx, p, sink)
 	}}
-	results, err := grid.Do(ctx, c.Points())
+	results, err := grid.Do(ctx, c)
 	if err != context.Canceled {
 		t.Errorf("error is %v, want that of the context alone", err)
 	}
@@ -214,8 +214,8 @@ func TestGridCountsRequests(t *testing.T) {
 	c := mustLoad(t, "", "workload.requests=7")
 	var n atomic.Int64
 	grid := Grid{Run: pretend, Workers: 3, Finished: func() { n.Add(1) }}
-	results, err := grid.Do(t.Context(), c.Points())
-	if err != nil || n.Load() != int64(7*len(c.Points())) {
+	results, err := grid.Do(t.Context(), c)
+	if err != nil || n.Load() != int64(7*len(c)) {
 		t.Errorf("%d requests reported, %v", n.Load(), err)
 	}
 	if r := results[len(results)-1]; r.Summary.System != "sparseserve" || r.Summary.Rate != 0.25 ||

@@ -7,7 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
-func mustLoad(t *testing.T, path string, sets ...string) *config.Config {
+func mustLoad(t *testing.T, path string, sets ...string) []config.Point {
 	t.Helper()
 	c, err := config.Load(path, sets)
 	if err != nil {
@@ -35,9 +35,9 @@ func mustPoints(t *testing.T, s *config.Sweep) []config.SweepPoint {
 }
 
 // openRuns opens the folder of a configuration's runs.
-func openRuns(dir, version string, c *config.Config, replace bool) (*Folder, error) {
+func openRuns(dir, version string, c []config.Point, replace bool) (*Folder, error) {
 	q, err := AskSweep(context.Background(),
-		&config.Sweep{Name: c.Name, Variants: []config.Variant{{Config: c}}})
+		&config.Sweep{Name: "default", Variants: [][]config.Point{c}})
 	if err != nil {
 		return nil, err
 	}

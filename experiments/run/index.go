@@ -50,7 +50,7 @@ func (f *Folder) indexOf(q *Question) (Index, error) {
 		if err != nil {
 			return x, err
 		}
-		run, err := f.placed(p.Label, hash)
+		run, err := f.placed(p.Label(), hash)
 		if err != nil {
 			return x, err
 		}

@@ -129,7 +129,7 @@ func TestLaw11MoreIsNotSlower(t *testing.T) {
 		c := mustLoad(t, "", append([]string{"workload.requests=40", "workload.rate=0.3", "gpu=" + gpu,
 			"system.engine=vllm-0.5", // whose kernels the variants change
 			`longbench.datasets=["qasper","multifieldqa_en","multi_news","gov_report"]`}, sets...)...)
-		sum, err := simulator.Run(t.Context(), c.Points()[0], Sink{Requests: io.Discard})
+		sum, err := simulator.Run(t.Context(), c[0], Sink{Requests: io.Discard})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,7 +248,7 @@ func TestLaw9EveryKindOfSystem(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		p := c.Points()[0]
+		p := c[0]
 		p.Name = name
 		points = append(points, p)
 	}

@@ -21,7 +21,7 @@ func TestOwnTraceIsServedAsItIs(t *testing.T) {
 		c := mustLoad(t, "", append([]string{"model=llama3-8b-1m", "gpu=h200", "workload.trace=own.csv"},
 			sets...)...)
 		var requests bytes.Buffer
-		sum, err := NewSimulator().Run(t.Context(), c.Points()[0], Sink{Requests: &requests})
+		sum, err := NewSimulator().Run(t.Context(), c[0], Sink{Requests: &requests})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -33,7 +33,7 @@ func TestTraceAgreesWithSteps(t *testing.T) {
 				t.Fatal(err)
 			}
 			var trace, steps, requests bytes.Buffer
-			if _, err := NewSimulator().Run(t.Context(), c.Points()[0],
+			if _, err := NewSimulator().Run(t.Context(), c[0],
 				Sink{Requests: &requests, Steps: &steps, Trace: &trace}); err != nil {
 				t.Fatal(err)
 			}

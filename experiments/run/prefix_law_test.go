@@ -18,7 +18,7 @@ func TestLawPrefixHitsAreTheTraces(t *testing.T) {
 		c := mustLoad(t, "", append(sets, "model=llama3.1-8b", "gpu=h100-80gb",
 			"system.preset=vllm-0.15", "prefix_cache.mode=vllm", "workload.concurrency=1",
 			"workload.arrivals=closed")...)
-		p := c.Points()[0]
+		p := c[0]
 		sum, err := NewSimulator().Run(t.Context(), p, Sink{})
 		if err != nil {
 			t.Fatal(err)

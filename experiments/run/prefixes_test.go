@@ -17,7 +17,7 @@ func halfInDRAM(t *testing.T, sets ...string) metrics.Summary {
 		"workload.prompt_lengths=fixed(4096)", "workload.output_lengths=fixed(2)",
 		"workload.concurrency=1", "workload.prefix_hit=0.5", "model=llama3.1-8b", "gpu=h100-80gb",
 		"system.preset=vllm-0.15", "prefix_cache.mode=vllm", "prefix_cache.dram_gib=20"}, sets...)...)
-	sum, err := NewSimulator().Run(t.Context(), c.Points()[0], Sink{})
+	sum, err := NewSimulator().Run(t.Context(), c[0], Sink{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestTiersHoldAChunk(t *testing.T) {
 	} {
 		for size, fits := range map[float64]bool{0.03125: true, 0.0312: false} {
 			p := mustLoad(t, "", "workload.requests=1", "model=llama3.1-8b", "gpu=h100-80gb",
-				"system.preset=vllm-0.15", "prefix_cache.mode=vllm", key+"=1").Points()[0]
+				"system.preset=vllm-0.15", "prefix_cache.mode=vllm", key+"=1")[0]
 			*tier(&p.System) = size
 			_, err := NewSimulator().Run(t.Context(), p, Sink{})
 			var refused *config.KeyError

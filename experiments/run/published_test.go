@@ -48,7 +48,7 @@ func TestEvidencePageOfPublishedRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sum, err := NewSimulator().Run(t.Context(), c.Points()[0], Sink{})
+		sum, err := NewSimulator().Run(t.Context(), c[0], Sink{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +159,7 @@ func sglangRows(t *testing.T) (table []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sum, err := NewSimulator().Run(t.Context(), c.Points()[0], Sink{})
+		sum, err := NewSimulator().Run(t.Context(), c[0], Sink{})
 		if err != nil {
 			t.Fatal(err)
 		}

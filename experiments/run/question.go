@@ -36,7 +36,7 @@ func AskSweep(ctx context.Context, s *config.Sweep) (*Question, error) {
 	q := &Question{Command: "simulate", Name: s.Name, Axes: append([]string{}, s.Axes...), Runs: runs,
 		Inputs: s.Paths()}
 	if err == nil && len(s.Axes) == 0 && s.Alter == nil {
-		q.Config, err = s.Variants[0].Config.TOML()
+		q.Config, err = config.TOML(s.Variants[0])
 	}
 	return q, err
 }

@@ -25,7 +25,7 @@ func TestSessionsRun(t *testing.T) {
 			"prefill.max_prompt_tokens=1250", "prefill.over_length=reject")...)
 		var tables [2]bytes.Buffer
 		for i := range tables {
-			sum, err := NewSimulator().Run(t.Context(), c.Points()[0], Sink{Requests: &tables[i]})
+			sum, err := NewSimulator().Run(t.Context(), c[0], Sink{Requests: &tables[i]})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +61,7 @@ func TestWholeSessionsRun(t *testing.T) {
 			"workload.think_s=2", "workload.prompt_lengths=fixed(100)",
 			"workload.output_lengths=uniform(1, 40)")...)
 		var table bytes.Buffer
-		sum, err := NewSimulator().Run(t.Context(), c.Points()[0], Sink{Requests: &table})
+		sum, err := NewSimulator().Run(t.Context(), c[0], Sink{Requests: &table})
 		if err != nil {
 			t.Fatal(err)
 		}

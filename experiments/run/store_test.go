@@ -178,7 +178,7 @@ func TestStoresBeginTogether(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				_, _, err = s.Do(t.Context(), Grid{Run: pretend}, c.Points())
+				_, _, err = s.Do(t.Context(), Grid{Run: pretend}, c)
 				return errors.Join(err, s.Close())
 			})
 		}
@@ -192,7 +192,7 @@ func TestStoresBeginTogether(t *testing.T) {
 // was packed.
 func TestPack(t *testing.T) {
 	c, dir := mustLoad(t, "", twoRates...), t.TempDir()
-	points := c.Points()
+	points := c
 	open := func() *Store {
 		s, err := OpenStore(dir, "test", true)
 		if err != nil {

@@ -158,7 +158,7 @@ func TestModelVersion(t *testing.T) {
 func goldenRun(t *testing.T, sets []string) goldenResult {
 	t.Helper()
 	sets = append([]string{"workload.rate=0.2", "seed=[1]"}, sets...)
-	points := mustLoad(t, "", sets...).Points()
+	points := mustLoad(t, "", sets...)
 	if len(points) != 1 {
 		t.Fatalf("%v: %d points", sets, len(points))
 	}

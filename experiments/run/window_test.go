@@ -49,7 +49,7 @@ func TestFiguresAreARecount(t *testing.T) {
 			"metrics.drain_share=0.1"},
 		{"metrics.warmup=mser", "metrics.drain=mser"},
 	} {
-		p := mustLoad(t, "", slices.Concat(sets, cut)...).Points()[0]
+		p := mustLoad(t, "", slices.Concat(sets, cut)...)[0]
 		var requests, steps bytes.Buffer
 		sum, err := NewSimulator().Run(t.Context(), p, Sink{Requests: &requests, Steps: &steps})
 		if err != nil {

@@ -24,7 +24,7 @@ func TestShadowPricesTheSameSteps(t *testing.T) {
 		"workload.requests=6", "workload.rate=[0.3]",
 		"offload.save_buffer_mib=8", "system.kv_gib=3", "prefill.max_prompt_tokens=5000",
 		`system.preset=["vllm","vllm-so","sparseserve","vllm-psa","sparseserve-psa"]`, `longbench.datasets=["qasper","multifieldqa_en"]`)
-	for _, p := range c.Points() {
+	for _, p := range c {
 		var shadow live.CallRecorder
 		record := func(d sim.Device) sim.Device {
 			shadow.Real = d

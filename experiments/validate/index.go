@@ -23,14 +23,14 @@ func (v *Validation) index(lives, simulated []string) error {
 		}
 		if sum.Completed == 0 {
 			v.notes = append(v.notes, fmt.Sprintf("%s is left out: its live run served no request; %s "+
-				"has the reasons", p.Label, filepath.Join(lives[i], run.RequestsCSV+".gz")))
+				"has the reasons", p.Label(), filepath.Join(lives[i], run.RequestsCSV+".gz")))
 			continue
 		}
 		made, err := readManifest(lives[i])
 		if err != nil {
 			return fmt.Errorf("%s: %w", lives[i], err)
 		}
-		row := validationRun{Run: p.Label, System: p.System.Name, Model: p.Model, GPU: p.GPU,
+		row := validationRun{Run: p.Label(), System: p.System.Name, Model: p.Model, GPU: p.GPU,
 			Rate: p.Workload.Rate, Clients: p.Workload.Concurrency, Seed: p.Seed,
 			Trace: filepath.Base(p.Workload.Trace), Requests: traces.Count(p.Workload),
 			Variant: loadLabel(p.Settings), DelayS: p.SLO.DelayS}
@@ -48,7 +48,7 @@ func (v *Validation) index(lives, simulated []string) error {
 		if err != nil {
 			return err
 		}
-		row.Steps = compareSteps(p.Label, steps)
+		row.Steps = compareSteps(p.Label(), steps)
 		requests, err := readServed(lives[i])
 		if err != nil {
 			return err

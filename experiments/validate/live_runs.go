@@ -65,7 +65,7 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 			return nil, fmt.Errorf("%w; %d of %d live runs are kept: the same command runs the rest", err,
 				kept, len(v.points))
 		default:
-			failed = append(failed, fmt.Errorf("live run of %s: %w", missing[i].Label, err))
+			failed = append(failed, fmt.Errorf("live run of %s: %w", missing[i].Label(), err))
 			inARow++
 		}
 	}
@@ -86,13 +86,13 @@ func (v *Validation) liveStore() *liveStore {
 // making the missing ones.
 func (v *Validation) without(missing []config.SweepPoint, why error) error {
 	what := fmt.Sprintf("%s: %d of %d live runs are not kept, the first is %s", v.Dir, len(missing),
-		len(v.points), missing[0].Label)
+		len(v.points), missing[0].Label())
 	if len(missing) == len(v.points) || !errors.Is(why, cuda.ErrNoLibrary) {
 		return fmt.Errorf("%s: %w", what, why)
 	}
 	v.notes = append(v.notes, fmt.Sprintf("%s; those are left out: %v", what, why))
 	v.points = slices.DeleteFunc(v.points, func(p config.SweepPoint) bool {
-		return slices.ContainsFunc(missing, func(m config.SweepPoint) bool { return m.Label == p.Label })
+		return slices.ContainsFunc(missing, func(m config.SweepPoint) bool { return m.Label() == p.Label() })
 	})
 	return nil
 }

@@ -21,7 +21,7 @@ type Replay struct {
 	File   string // of the record, as a reader knows it
 	Dir    string // result folder
 	Record *records.Record
-	Config *config.Config // of the server, from LoadServer
+	Config config.Point // of the server, from LoadServer
 	// Skip excludes requests that arrived earlier, in seconds since the first, from every figure of
 	// both sides. They are simulated all the same, because they load the server for the others.
 	Skip float64
@@ -53,7 +53,7 @@ type ReplayReport struct {
 	Rejected int             `json:"rejected"`         // by the simulated server, so in neither side
 	Prefix   *PrefixEstimate `json:"prefix,omitempty"` // nil where a share was given, or none can hit
 
-	Config      *config.Config     `json:"-"` // with the record as its workload
+	Config      *config.Point      `json:"-"` // with the record as its workload
 	Summary     metrics.Summary    `json:"-"` // of the whole simulation, skipped requests included
 	Stages      []LoadStage        `json:"-"` // of the compared requests; one of a steady load
 	Requests    []Replayed         `json:"-"` // that are compared, in order of arrival
@@ -82,22 +82,19 @@ func (r *Replay) Do(ctx context.Context) (report *ReplayReport, err error) {
 			"out", r.Skip)
 	}
 	identified := r.Record.Identified() && r.PrefixHit == PrefixAuto
-	for _, s := range r.Config.Systems {
-		if s.CachesPrefixes() && !identified {
-			return nil, &config.KeyError{Key: "prefix_cache.mode",
-				Value: config.Show(s.PrefixCache.Mode),
-				Reason: "the record has no column prompt_id or content, nor the texts of its prompts, " +
-					"so it does not say what they have in common: leave this out; how much was cached is " +
-					"estimated, or --prefix-hit SHARE says it"}
-		}
+	if s := &r.Config.System; s.CachesPrefixes() && !identified {
+		return nil, &config.KeyError{Key: "prefix_cache.mode", Value: config.Show(s.PrefixCache.Mode),
+			Reason: "the record has no column prompt_id or content, nor the texts of its prompts, " +
+				"so it does not say what they have in common: leave this out; how much was cached is " +
+				"estimated, or --prefix-hit SHARE says it"}
 	}
 	trace := filepath.Join(r.Dir, replayTrace)
 	out := &ReplayReport{
 		Name: r.Name, File: r.File, Format: r.Record.Format, Notes: r.Record.Notes,
 		Recorded: len(r.Record.Requests),
-		SpanS:    last, Engine: r.Config.Systems[0].Engine,
+		SpanS:    last, Engine: r.Config.System.Engine,
 		Changed: config.Changed(r.Config.Card), Failed: r.Record.Failed, SkipS: r.Skip,
-		Config: r.Config.Replayed(r.Name, trace, len(r.Record.Requests))}
+		Config: r.Config.Replayed(trace, len(r.Record.Requests))}
 	simulate := r.choosePrefix
 	if identified {
 		simulate = r.simulate
@@ -135,7 +132,7 @@ func (r *Replay) Do(ctx context.Context) (report *ReplayReport, err error) {
 }
 
 // question returns the question of the comparison: the record, the configuration and the flags.
-func (r *Replay) question(c *config.Config, requests string) (*run.Question, error) {
+func (r *Replay) question(c *config.Point, requests string) (*run.Question, error) {
 	text, err := c.TOML()
 	q := &run.Question{Command: "compare", Name: r.Name, Text: string(text), Inputs: r.Inputs,
 		Asked: []string{"requests " + run.DigestOf(requests)}}
@@ -150,14 +147,14 @@ func (r *Replay) question(c *config.Config, requests string) (*run.Question, err
 
 // simulate runs the one point of the configuration, and compares.
 func (r *Replay) simulate(ctx context.Context, out *ReplayReport) error {
-	p := out.Config.Points()[0]
-	results, _, err := r.store.Do(ctx, run.Grid{Run: r.Run, Finished: r.Finished}, []config.Point{p})
+	results, _, err := r.store.Do(ctx, run.Grid{Run: r.Run, Finished: r.Finished},
+		[]config.Point{*out.Config})
 	if err != nil {
 		return err
 	}
 	out.Summary = results[0].Summary
 	out.Summary.Name = r.Name
-	dir, _, err := r.store.Find(&p)
+	dir, _, err := r.store.Find(out.Config)
 	if err != nil {
 		return err
 	}
@@ -171,7 +168,7 @@ func (r *Replay) simulate(ctx context.Context, out *ReplayReport) error {
 // repeat repeats a run near a limit with other step times.
 func (r *Replay) repeat(ctx context.Context, out *ReplayReport) error {
 	results, _, err := r.store.Do(ctx, run.Grid{Run: r.Run, Again: func(int) {}},
-		out.Config.Points()[:1])
+		[]config.Point{*out.Config})
 	if err == nil {
 		out.Summary = results[0].Summary
 		out.Summary.Name = r.Name

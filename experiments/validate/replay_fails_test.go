@@ -35,7 +35,7 @@ func TestReplayFails(t *testing.T) {
 		}(),
 		`prefix_cache.mode = "vllm": the record has no column`: func() *Replay {
 			r := replayOf(t, fixed(1, 2), one)
-			r.Config.Systems[0].PrefixCache.Mode = sim.PrefixVLLM
+			r.Config.System.PrefixCache.Mode = sim.PrefixVLLM
 			return r
 		}(),
 	} {

@@ -93,8 +93,8 @@ func (r *ReplayReport) asMeasured() AsMeasured {
 }
 
 // mayHit reports whether the configured system is also simulated with prefix hits.
-func mayHit(c *config.Config) bool {
-	s := &c.Systems[0]
+func mayHit(c *config.Point) bool {
+	s := &c.System
 	return !s.Offload.On && (s.Prefill.Split == "plain" || s.Prefill.Split == "chunked")
 }
 

@@ -43,7 +43,7 @@ func TestTheNearerSimulationIsTaken(t *testing.T) {
 		}, record...)
 		r.PrefixHit = PrefixAuto
 		if c.layered {
-			r.Config.Systems[0].Prefill.Split = "layer"
+			r.Config.System.Prefill.Split = "layer"
 		}
 		out, err := r.Do(t.Context())
 		if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/sparseserve/sparseserve/traces/records"
 )
 
-func llamaServer(t *testing.T, sets ...string) *config.Config {
+func llamaServer(t *testing.T, sets ...string) config.Point {
 	t.Helper()
 	c, err := config.LoadServer("", append([]string{"model=llama2-7b", "gpu=h100-80gb"}, sets...),
 		false, "")
@@ -33,9 +33,9 @@ func llamaServer(t *testing.T, sets ...string) *config.Config {
 
 func TestLoadServer(t *testing.T) {
 	c := llamaServer(t)
-	if s := c.Systems[0]; len(c.Systems) != 1 || s.Name != config.ServerPreset ||
-		s.Scheduler != "vllm-v1" || s.Prefill.OverLength != "reject" || s.Prefill.MaxPromptTokens != 0 {
-		t.Errorf("systems %+v", c.Systems)
+	if s := c.System; s.Name != config.ServerPreset || s.Scheduler != "vllm-v1" ||
+		s.Prefill.OverLength != "reject" || s.Prefill.MaxPromptTokens != 0 {
+		t.Errorf("system %+v", s)
 	}
 	path := testkit.Write(t, "c.toml", "model = \"lwm-7b\"\ngpu = \"a100-40gb\"\n[workload]\ntrace "+
 		"= \"nowhere.csv\"\nrate = [1, 2]\noutput_scale = 3.0\n"+
@@ -46,17 +46,17 @@ func TestLoadServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := c.Systems[0]; s.Name != "mine" || s.Scheduler != "vllm-v1-whole" || s.MaxRequests != 7 ||
+	if s := c.System; s.Name != "mine" || s.Scheduler != "vllm-v1-whole" || s.MaxRequests != 7 ||
 		s.MaxTokens != 512 || s.Prefill.MaxPromptTokens != 0 || c.Output.Steps {
 		t.Errorf("the file's own system is %+v", s)
 	}
-	r := c.Replayed("r", "t.csv", 5)
+	r := c.Replayed("t.csv", 5)
 	if w := r.Workload; w.Trace != "t.csv" || w.Arrivals != traces.ArrivalsTrace ||
 		w.OutputScale != 1 || w.Speed != 1 || w.Requests != 5 {
 		t.Errorf("workload %+v", w)
 	}
 	for _, base := range []string{"vllm", "sarathi"} {
-		if got := llamaServer(t, "system.scheduler="+base).Systems[0].Scheduler; got != base {
+		if got := llamaServer(t, "system.scheduler="+base).System.Scheduler; got != base {
 			t.Errorf("--set system.scheduler=%s gives %s", base, got)
 		}
 	}
@@ -64,7 +64,7 @@ func TestLoadServer(t *testing.T) {
 
 // What the default experiment serves is nothing that a record is compared with.
 func TestLoadServerTakesNoRequests(t *testing.T) {
-	c := llamaServer(t).Replayed("r", "t.csv", 5)
+	c := llamaServer(t).Replayed("t.csv", 5)
 	want := traces.DefaultSpec()
 	want.Trace, want.Format, want.Arrivals, want.Rate, want.Requests = "t.csv", traces.FormatCSV,
 		traces.ArrivalsTrace, 0, 5
@@ -76,8 +76,8 @@ func TestLoadServerTakesNoRequests(t *testing.T) {
 	spec.Prefill.OverLength, spec.Prefill.MaxPromptTokens = "reject", 0
 	spec.PrefixCache.Mode, spec.Sampling = "off", "top-p"
 	spec.MaxTokens, spec.Prefill.ChunkTokens, spec.MaxRequests = 8192, 8192, 1024 // of an H100
-	if c.Systems[0] != spec {
-		t.Errorf("system %+v\n  want %+v", c.Systems[0], spec)
+	if c.System != spec {
+		t.Errorf("system %+v\n  want %+v", c.System, spec)
 	}
 }
 
@@ -240,7 +240,7 @@ func TestReplayOfItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum, err := simulate(t.Context(), cfg.Points()[0],
+	sum, err := simulate(t.Context(), cfg[0],
 		run.Sink{Requests: new(bytes.Buffer), Finished: func() {}})
 	if err != nil || sum.TTFT != first.Summary.TTFT || sum.Steps != first.Summary.Steps {
 		t.Errorf("%v; from config.toml %+v, compared was %+v", err, sum.TTFT, first.Summary.TTFT)

@@ -73,7 +73,7 @@ func (v *Validation) Do(ctx context.Context) (report *Report, notes []string, er
 	}
 	v.hashes, v.names = config.NewHasher(), map[string]string{}
 	for i := range v.points {
-		name := safeName(v.points[i].Label)
+		name := safeName(v.points[i].Label())
 		if slices.Contains(slices.Collect(maps.Values(v.names)), name) {
 			name += "-" + v.points[i].Hash
 		}
@@ -159,7 +159,7 @@ func (v *Validation) folders(in string, find finder) ([]string, error) {
 			return nil, err
 		}
 		if dir == "" {
-			return nil, fmt.Errorf("%s: %s is not kept: %s", in, v.points[i].Label, note)
+			return nil, fmt.Errorf("%s: %s is not kept: %s", in, v.points[i].Label(), note)
 		}
 		dirs[i] = dir
 	}

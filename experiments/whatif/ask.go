@@ -54,7 +54,7 @@ func (a *Asked) Study() (s *Study, err error) {
 	if err != nil {
 		return nil, err
 	}
-	usual := Defaults(base.Variants[0].Config)
+	usual := Defaults(base.Variants[0])
 	switch {
 	case a.Heat != "":
 		s.Heat, err = heatOf(a.Heat, slices.Concat(s.Ranges, usual))

@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
@@ -16,12 +17,12 @@ const (
 //	whatif.json   the whole result
 //	whatif.csv    one row per value of a knob, cell of the heat map or answer of a threshold
 func (r *Result) Files() ([]run.File, error) {
-	config, err := r.config.TOML()
+	resolved, err := config.TOML(r.config)
 	if err != nil {
 		return nil, err
 	}
 	text, err := run.Marshal(r)
-	return []run.File{{Name: run.ConfigFile, Text: config}, {Name: ResultFile, Text: text},
+	return []run.File{{Name: run.ConfigFile, Text: resolved}, {Name: ResultFile, Text: text},
 		{Name: tableFile, Text: r.table()}}, err
 }
 

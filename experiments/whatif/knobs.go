@@ -9,7 +9,6 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/nearest"
-	"github.com/sparseserve/sparseserve/sim"
 )
 
 // Knob is a varied part of a configuration.
@@ -98,17 +97,17 @@ var defaultFactors = map[string][2]string{
 
 // Defaults lists the default ranges: factors for hardware, and for policies half and twice the
 // value that the systems of the configuration share. Knobs that no system uses are left out.
-func Defaults(base *config.Config) []Range {
+func Defaults(base []config.Point) []Range {
 	var ranges []Range
 	for _, k := range Knobs() {
-		if !used(&k, base.Systems) {
+		if !used(&k, base) {
 			continue
 		}
 		if ends, ok := defaultFactors[k.Name]; ok {
 			ranges = append(ranges, Range{Knob: k, Low: ends[0], High: ends[1], fallible: true})
 			continue
 		}
-		value, ok := common(k.Keys[0], base.Systems)
+		value, ok := common(k.Keys[0], base)
 		switch {
 		case !ok:
 		case k.Name == "utilisation":
@@ -122,8 +121,9 @@ func Defaults(base *config.Config) []Range {
 }
 
 // used reports whether the knob affects any of the systems.
-func used(k *Knob, systems []sim.Spec) bool {
-	return slices.ContainsFunc(systems, func(s sim.Spec) bool {
+func used(k *Knob, runs []config.Point) bool {
+	return slices.ContainsFunc(runs, func(p config.Point) bool {
+		s := &p.System
 		switch k.Name {
 		case "link":
 			return s.Offload.On || s.PrefixTiers() // hits below HBM are loaded over it
@@ -145,10 +145,9 @@ func used(k *Knob, systems []sim.Spec) bool {
 }
 
 // common returns the value of a key if all systems have the same.
-func common(key string, systems []sim.Spec) (value float64, ok bool) {
-	for i := range systems {
-		p := config.Point{System: systems[i]}
-		f, _ := p.Field(key)
+func common(key string, runs []config.Point) (value float64, ok bool) {
+	for i := range runs {
+		f, _ := runs[i].Field(key)
 		v := 0.0
 		switch {
 		case f.CanInt():
@@ -168,7 +167,7 @@ func common(key string, systems []sim.Spec) (value float64, ok bool) {
 
 // settings returns the settings for a value of the knob; none if the configuration already has the
 // value.
-func (k *Knob) settings(base *config.Config, value string) ([]config.Setting, error) {
+func (k *Knob) settings(base []config.Point, value string) ([]config.Setting, error) {
 	if !k.Factor {
 		if k.form != "" {
 			value = fmt.Sprintf(k.form, value)
@@ -183,19 +182,19 @@ func (k *Knob) settings(base *config.Config, value string) ([]config.Setting, er
 		return nil, nil
 	}
 	if config.OfSystem(k.Keys[0]) {
-		gib, ok := common(k.Keys[0], base.Systems)
+		gib, ok := common(k.Keys[0], base)
 		if !ok {
 			return nil, fmt.Errorf("%s: systems have different %s; vary that key by values",
 				k.Name, k.Keys[0])
 		}
 		return []config.Setting{config.NewSetting(k.Keys[0], text(gib*factor))}, nil
 	}
-	machine, err := hw.Load(base.GPU, base.Systems[0].Engine, base.Card)
+	machine, err := base[0].Machine()
 	if err != nil {
 		return nil, err
 	}
 	var settings []config.Setting
-	for _, key := range k.figures(base) {
+	for _, key := range k.figures(&base[0]) {
 		figure := strings.TrimPrefix(key, "card.")
 		v := machine.Changeable(figure)
 		if _, err := (hw.Changes{figure: v * factor}).Check(); err != nil {
@@ -209,7 +208,7 @@ func (k *Knob) settings(base *config.Config, value string) ([]config.Setting, er
 
 // figures returns the knob's keys. For the link it adds the other link keys that the configuration
 // sets, because only unset keys follow automatically.
-func (k *Knob) figures(base *config.Config) []string {
+func (k *Knob) figures(base *config.Point) []string {
 	keys := slices.Clone(k.Keys)
 	all, _ := hw.ChangeKeys()
 	for _, key := range all {

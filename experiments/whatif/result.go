@@ -23,7 +23,7 @@ type Result struct {
 	// goodput.
 	Notes []string `json:"notes"`
 
-	config *config.Config
+	config []config.Point
 }
 
 // Case is one server of the configuration, at one rate if the metric comes from runs.

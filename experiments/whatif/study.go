@@ -29,7 +29,7 @@ type Study struct {
 
 	hashes   *config.Hasher
 	base     *config.Sweep
-	cfg      *config.Config // of base
+	cfg      []config.Point // of base
 	cases    []subject      // of the configuration itself
 	variants []variant
 	tests    []test
@@ -53,7 +53,7 @@ type variant struct {
 	subjects    []subject
 }
 
-func (v *variant) settings(cfg *config.Config) (all []config.Setting, err error) {
+func (v *variant) settings(cfg []config.Point) (all []config.Setting, err error) {
 	for i, k := range v.knobs {
 		settings, err := k.settings(cfg, v.values[i])
 		if err != nil {
@@ -76,7 +76,7 @@ func (s *Study) Check(ctx context.Context) (err error) {
 	if s.base, err = s.load(nil, s.Metric.Search()); err != nil {
 		return err
 	}
-	s.cfg, s.goodput = s.base.Variants[0].Config, s.base.Goodput
+	s.cfg, s.goodput = s.base.Variants[0], s.base.Goodput
 	s.first = !s.goodput.Given && (s.Metric.Search() || len(s.Thresholds) > 0)
 	if s.first {
 		s.goodput.Coarse, s.goodput.Width = true, firstWidth
@@ -130,7 +130,7 @@ func (s *Study) checkLoad() error {
 		}
 		return nil
 	}
-	if s.cfg.NoRates {
+	if s.cfg[0].NoRate {
 		return fmt.Errorf("--metric %s: workload.rate: not set, and %[1]s needs one load; "+
 			"set it, as in --set workload.rate=1", s.Metric.Name)
 	}
@@ -139,9 +139,14 @@ func (s *Study) checkLoad() error {
 
 // oneLoad refuses a configuration of several loads for a flag that needs one.
 func (s *Study) oneLoad(flag string) error {
-	if n := len(s.cfg.Rates) * len(s.cfg.Clients); n > 1 {
+	loads := map[[2]float64]bool{}
+	for i := range s.cfg {
+		w := &s.cfg[i].Workload
+		loads[[2]float64{w.Rate, float64(w.Concurrency)}] = true
+	}
+	if n := len(loads); n > 1 {
 		return fmt.Errorf("%s: the configuration has %d loads and is about one; choose it, as in "+
-			"--set workload.rate=%s", flag, n, text(s.cfg.Rates[0]))
+			"--set workload.rate=%s", flag, n, text(s.cfg[0].Workload.Rate))
 	}
 	return nil
 }
@@ -168,8 +173,8 @@ func (s *Study) wanted() (all []variant) {
 	return all
 }
 
-// Configs lists the varied configuration; call it after Check.
-func (s *Study) Configs() []*config.Config { return s.base.Configs() }
+// Runs lists the runs of the varied configuration; call it after Check.
+func (s *Study) Runs() []config.Point { return s.cfg }
 
 // Paths lists the files of the configuration, and its values that may be a file; call it after
 // Check.
@@ -187,8 +192,8 @@ func (s *Study) subjects(ctx context.Context, settings []config.Setting) (all []
 	if err != nil {
 		return nil, nil, err
 	}
-	known := warn.Texts(s.cfg.Unused)
-	doubts = slices.DeleteFunc(slices.Clone(sweep.Variants[0].Config.Unused),
+	known := warn.Texts(s.cfg[0].Warnings)
+	doubts = slices.DeleteFunc(slices.Clone(sweep.Variants[0][0].Warnings),
 		func(w warn.Warning) bool { return slices.Contains(known, w.Text) })
 	all, err = s.servers(ctx, sweep, s.Metric.Search())
 	if err == nil && len(all) != len(s.cases) {

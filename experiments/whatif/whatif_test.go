@@ -94,7 +94,7 @@ func plain(t *testing.T, path string, sets ...string) []metrics.Summary {
 		t.Fatal(err)
 	}
 	grid := run.Grid{Run: simulator().Run}
-	results, err := grid.Do(t.Context(), cfg.Points())
+	results, err := grid.Do(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

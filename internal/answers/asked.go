@@ -17,16 +17,26 @@ import (
 
 // Asked describes the server and the workload: model, cards and their changes, engine, lengths,
 // arrivals, budgets and prefix caches. All command outputs, reports and captions begin with it.
-func Asked(configs ...*config.Config) string {
+func Asked(variants ...[]config.Point) string {
 	var systems []sim.Spec
-	for _, c := range configs {
-		systems = append(systems, c.Systems...)
+	for _, runs := range variants {
+		systems = append(systems, systemsOf(runs)...)
 	}
 	engines, _ := enginesOf(systems)
 	return fmt.Sprintf("%s on %s, %s: %s",
-		each(configs, "models", func(c *config.Config) string { return c.Model }),
-		each(configs, "cards", cards), engines, each(configs, "workloads", workload)) +
+		each(variants, "models", func(runs []config.Point) string { return runs[0].Model }),
+		each(variants, "cards", cards), engines, each(variants, "workloads", workload)) +
 		budgets(systems) + caches(systems)
+}
+
+// systemsOf lists the systems of runs, each once.
+func systemsOf(runs []config.Point) (systems []sim.Spec) {
+	for i := range runs {
+		if i == 0 || runs[i].System.Name != runs[i-1].System.Name {
+			systems = append(systems, runs[i].System)
+		}
+	}
+	return systems
 }
 
 // budgets reports the number of tokens that the sparse systems attend to; "" if no budget has a
@@ -70,7 +80,8 @@ func each[T any](all []T, noun string, of func(T) string) string {
 }
 
 // workload describes the requests and their arrivals.
-func workload(c *config.Config) string {
+func workload(runs []config.Point) string {
+	c := &runs[0]
 	requests := "all its requests"
 	if n := c.Workload.Requests; n > 0 {
 		requests = Count(n, "request")
@@ -79,30 +90,33 @@ func workload(c *config.Config) string {
 	} else if !c.Workload.FromFile() {
 		requests = "the requests of its stages"
 	}
-	return traceName(&c.Workload) + ", " + requests + ", " + arrivals(c)
+	return traceName(&c.Workload) + ", " + requests + ", " + arrivals(runs)
 }
 
 // cards lists the number of GPUs per card, as in "2 replicas of 4x h100-80gb", and the changed
 // figures of the card.
-func cards(c *config.Config) string {
-	gpus := distinct(c.Systems, func(s *sim.Spec) int { return s.TensorParallel })
+func cards(runs []config.Point) string {
+	c := &runs[0]
+	gpus := distinct(runs, func(p *config.Point) int { return p.System.TensorParallel })
 	text := anyOf(gpus) + "x " + c.GPU
-	if len(c.Replicas) > 1 || c.Replicas[0] > 1 {
-		text = anyOf(c.Replicas) + " replicas of " + text
+	replicas := distinct(runs, func(p *config.Point) int { return p.Fleet.Replicas })
+	if slices.Max(replicas) > 1 {
+		text = anyOf(replicas) + " replicas of " + text
 	}
-	return text + config.Changed(c.Card) + originOfKernels(c)
+	return text + config.Changed(c.Card) + originOfKernels(runs)
 }
 
 // originOfKernels reports that the card's kernels are imported or derived from another card. It
 // returns "" if this project measured them on the card.
-func originOfKernels(c *config.Config) string {
+func originOfKernels(runs []config.Point) string {
 	var origins []string
-	for i := range c.Systems {
+	for _, s := range systemsOf(runs) {
+		c := &runs[0]
 		card, err := hw.LoadCard(c.GPU)
 		if err != nil {
 			return ""
 		}
-		engine, err := hw.LoadEngine(c.Systems[i].Engine)
+		engine, err := hw.LoadEngine(s.Engine)
 		if err != nil {
 			return ""
 		}
@@ -126,13 +140,14 @@ func anyOf(all []int) string {
 }
 
 // arrivals describes how the requests of a configuration arrive.
-func arrivals(c *config.Config) string {
-	w := &c.Workload
+func arrivals(runs []config.Point) string {
+	w := &runs[0].Workload
 	switch {
 	case w.Arrivals == traces.ArrivalsTrace:
 		return "arrivals as recorded"
 	case w.Arrivals == traces.ArrivalsClosed:
-		clients := strings.Trim(strings.ReplaceAll(fmt.Sprint(c.Clients), " ", ", "), "[]")
+		all := distinct(runs, func(p *config.Point) int { return p.Workload.Concurrency })
+		clients := strings.Trim(strings.ReplaceAll(fmt.Sprint(all), " ", ", "), "[]")
 		if w.ThinkS > 0 {
 			return fmt.Sprintf("a closed loop of %s clients that think %g s", clients, w.ThinkS)
 		}
@@ -175,13 +190,11 @@ func Count(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun
 }
 
-// Seeds lists the seeds of configurations, such as "seeds 1, 2".
-func Seeds(configs ...*config.Config) string {
-	var seeds []uint64
-	for _, c := range configs {
-		seeds = append(seeds, c.Seeds...)
-	}
-	return listSeeds(seeds)
+// Seeds lists the seeds of variants, such as "seeds 1, 2".
+func Seeds(variants ...[]config.Point) string {
+	return listSeeds(distinct(slices.Concat(variants...), func(p *config.Point) uint64 {
+		return p.Seed
+	}))
 }
 
 // listSeeds lists seeds, each once, such as "seeds 1, 2".
@@ -193,14 +206,14 @@ func listSeeds(seeds []uint64) string {
 	return "seeds " + strings.Join(words, ", ")
 }
 
-// Ran describes the runs of configurations for the captions of their pictures.
-func Ran(configs ...*config.Config) string {
-	return Asked(configs...) + "; " + Seeds(configs...) + "."
+// Ran describes the runs of variants for the captions of their pictures.
+func Ran(variants ...[]config.Point) string {
+	return Asked(variants...) + "; " + Seeds(variants...) + "."
 }
 
 // configsOf loads the configuration of the first folder or, if it has none, of all others. It omits
 // configurations that cannot be read, for example because the trace is on another machine.
-func configsOf(folders []string) (configs []*config.Config) {
+func configsOf(folders []string) (configs [][]config.Point) {
 	for i, folder := range folders {
 		c, err := config.Load(filepath.Join(folder, "config.toml"), nil)
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // WhatIf returns the document of a what-if of configurations, if they are known.
-func WhatIf(name string, w *whatif.Result, varied ...*config.Config) *doc.Doc {
+func WhatIf(name string, w *whatif.Result, varied ...[]config.Point) *doc.Doc {
 	d := &doc.Doc{Title: name + ": what-if"}
 	if len(varied) > 0 {
 		d.Lead = append(d.Lead, Asked(varied...)+".")

@@ -55,7 +55,7 @@ func (c *compareCmd) Run(ctx context.Context, app *App) error {
 	bar.planned(len(record.Requests))
 	replay := validate.Replay{Name: name, File: files.Label(c.A), Record: record, Config: cfg,
 		Skip: c.Skip, PrefixHit: prefix, Run: app.Run, Finished: bar.finished, Replace: c.Force,
-		Inputs: append(cfg.Paths(), c.A)}
+		Inputs: append(cfg.Paths(), c.A, c.B)}
 	var report *validate.ReplayReport
 	err = numbered(out, c.Out == "", func(dir string) error {
 		replay.Dir = dir

@@ -133,7 +133,7 @@ func (g *goodputCmd) Run(ctx context.Context, app *App) error {
 				"sparseserve plan finds what to buy for a rate"})
 		}
 		all, notes, err := planner.Do(ctx, q.Goodput, candidates)
-		asked := answers.Asked(q.Configs()...)
+		asked := answers.Asked(q.Variants...)
 		for i := range all {
 			all[i].Asked = asked
 		}

@@ -33,7 +33,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	head, err := headOf(ctx, app, sweep.Configs()...)
+	head, err := headOf(ctx, app, sweep.Variants)
 	if err != nil {
 		return err
 	}
@@ -124,9 +124,8 @@ func (s *simulateCmd) announce(app *App, sweep *config.Sweep, head *head, folder
 	if s.JSON {
 		return
 	}
-	first := sweep.Variants[0].Config
-	printNotes(app.Stderr, first.Notes)
-	if s.Config == "" && !first.Own {
+	printNotes(app.Stderr, sweep.Notes)
+	if s.Config == "" && !sweep.Own {
 		fmt.Fprintf(app.Stdout, "No FILE given: running the built-in experiment %q; --set "+
 			"KEY=VALUE changes it.\n", sweep.Name)
 	}
@@ -152,7 +151,7 @@ func (s *simulateCmd) question(ctx context.Context, sweep *config.Sweep) (*run.Q
 // new or has the same question, and that no other process has locked.
 func (s *simulateCmd) open(app *App, sweep *config.Sweep, q *run.Question) (*run.Folder, error) {
 	version, name := app.Version, sweep.Name+settingsName(s.Set)
-	if s.Config == "" && sweep.Variants[0].Config.Own { // only the settings determine the runs
+	if s.Config == "" && sweep.Own { // only the settings determine the runs
 		name = strings.TrimPrefix(settingsName(s.Set), "-")
 	}
 	if s.Live != "" { // a measurement of this machine, made with these flags
@@ -200,7 +199,7 @@ func (s *simulateCmd) report(ctx context.Context, app *App, sweep *config.Sweep,
 // answerOf returns the results of a folder's runs.
 func answerOf(sweep *config.Sweep, q *run.Question, folder *run.Folder,
 	sums []metrics.Summary) *answers.Runs {
-	runs := &answers.Runs{Name: q.Name, Asked: []string{answers.Ran(sweep.Configs()...)}, Sums: sums,
+	runs := &answers.Runs{Name: q.Name, Asked: []string{answers.Ran(sweep.Variants...)}, Sums: sums,
 		Settings: q.Settings()}
 	var units []string
 	for i := range q.Runs {
@@ -219,15 +218,14 @@ func answerOf(sweep *config.Sweep, q *run.Question, folder *run.Folder,
 
 // head describes the runs that are about to start.
 type head struct {
-	configs []*config.Config
-	chosen  []capacity.Chosen
-	tooLong string // share of the prompts; "" for none
+	variants [][]config.Point
+	chosen   []capacity.Chosen
+	tooLong  string // share of the prompts; "" for none
 }
 
-// headOf chooses rates for configurations that need them and name none, and collects the head's
-// data.
-func headOf(ctx context.Context, app *App, all ...*config.Config) (*head, error) {
-	h := &head{configs: all}
+// headOf chooses rates for variants that need them and name none, and collects the head's data.
+func headOf(ctx context.Context, app *App, all [][]config.Point) (*head, error) {
+	h := &head{variants: all}
 	bar := newProgress(app.Stderr, "requests of short runs that show what the systems sustain")
 	defer bar.close()
 	short := func(ctx context.Context, p config.Point, sink run.Sink) (metrics.Summary, error) {
@@ -236,8 +234,8 @@ func headOf(ctx context.Context, app *App, all ...*config.Config) (*head, error)
 		return app.Run(ctx, p, sink)
 	}
 	var err error
-	if h.chosen, err = capacity.ChooseRates(ctx, short, all...); err == nil {
-		h.tooLong, err = capacity.TooLong(all...)
+	if h.chosen, err = capacity.ChooseRates(ctx, short, all); err == nil {
+		h.tooLong, err = capacity.TooLong(all)
 	}
 	if ctx.Err() != nil {
 		return nil, errInterrupted
@@ -247,7 +245,7 @@ func headOf(ctx context.Context, app *App, all ...*config.Config) (*head, error)
 
 // print prints the description of the runs, of which there are `points`, and how rates were chosen.
 func (h *head) print(w io.Writer, points int) {
-	fmt.Fprintf(w, "%s; %s: %s", inCell(answers.Asked(h.configs...)), answers.Seeds(h.configs...),
+	fmt.Fprintf(w, "%s; %s: %s", inCell(answers.Asked(h.variants...)), answers.Seeds(h.variants...),
 		answers.Count(points, "run"))
 	if h.tooLong != "" {
 		fmt.Fprint(w, "; ", h.tooLong)

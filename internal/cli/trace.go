@@ -64,7 +64,7 @@ func (d *describeCmd) describe(ctx context.Context) (traces.Description, error) 
 		return traces.Description{}, err
 	}
 	d.inputs = sweep.Paths()
-	point := sweep.Variants[0].Config.Points()[0]
+	point := sweep.Variants[0][0]
 	model, err := llm.Load(point.Model)
 	if err != nil {
 		return traces.Description{}, err

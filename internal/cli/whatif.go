@@ -73,7 +73,7 @@ func (w *whatifCmd) Run(ctx context.Context, app *App) (err error) {
 			Planned: bar.planned, Finished: bar.finished}
 		found, notes, err := study.Do(ctx, &evaluator)
 		return &answer{found, func(name string) *doc.Doc {
-			return answers.WhatIf(name, found, study.Configs()...)
+			return answers.WhatIf(name, found, study.Runs())
 		}, found.Files}, notes, err
 	})
 }
