@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -14,12 +15,26 @@ import (
 // effects are the keys that the user set: keys that some run uses, warnings about the others, and
 // about figures of [card] that change another card than they seem to.
 type effects struct {
-	used          map[string]bool
-	unused, cards map[string]string
+	used   map[string]bool
+	unused map[string]lack
+	cards  map[string]string
+}
+
+// lack is the reason why a key has no effect, and of how many conditions.
+type lack struct {
+	conditions int
+	text       string
 }
 
 func newEffects() effects {
-	return effects{map[string]bool{}, map[string]string{}, map[string]string{}}
+	return effects{map[string]bool{}, map[string]lack{}, map[string]string{}}
+}
+
+// say adds a reason why a key has no effect, unless there is one of no more conditions.
+func (e *effects) say(conditions int, err KeyError) {
+	if before, ok := e.unused[err.Key]; !ok || conditions < before.conditions {
+		e.unused[err.Key] = lack{conditions, err.Error()}
+	}
 }
 
 // add merges the effects of another configuration of the same sweep.
@@ -27,7 +42,11 @@ func (e *effects) add(other effects) {
 	for key, used := range other.used {
 		e.used[key] = e.used[key] || used
 	}
-	maps.Copy(e.unused, other.unused)
+	for key, text := range other.unused {
+		if before, ok := e.unused[key]; !ok || text.conditions <= before.conditions {
+			e.unused[key] = text
+		}
+	}
 	maps.Copy(e.cards, other.cards)
 }
 
@@ -60,7 +79,7 @@ const needs = "has no effect in any run; it needs "
 func (e effects) warnings() (all []warn.Warning) {
 	for _, key := range slices.Sorted(maps.Keys(e.unused)) {
 		if !e.used[key] {
-			all = append(all, warn.New(warn.Unused, "%s", e.unused[key]).About(key))
+			all = append(all, warn.New(warn.Unused, "%s", e.unused[key].text).About(key))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(e.cards)) {
@@ -69,15 +88,20 @@ func (e effects) warnings() (all []warn.Warning) {
 	return all
 }
 
-// effects determines which chosen keys the runs of the configuration use.
-func (l *loader) effects(points []Point) effects {
-	e := newEffects()
+// find adds the effects of chosen keys in the runs of a system to those of the configuration below.
+func (l *loader) find(below *loader, runs []Point) {
+	e := &below.effects
 	model, err := l.inputs.model(l.cfg.Model)
-	if err != nil || len(points) == 0 {
-		return e
+	if err != nil {
+		return
 	}
-	need := func(key, used string, value any, where string, of []Point) {
-		missing := l.missing(used, of, &model)
+	if l.compares {
+		runs = slices.Clone(runs)
+		runs[0].Workload.PrefixHit = 1 // a record may have hits
+	}
+	look := func(key, used string, value any) {
+		g := l.last(key)
+		n, missing := l.missing(used, runs, &model)
 		switch table, _, _ := strings.Cut(key, "."); {
 		case l.compares && (table == "metrics" || table == "output"):
 			missing = "the command simulate: compare takes all requests of a record, and writes its own " +
@@ -87,19 +111,15 @@ func (l *loader) effects(points []Point) effects {
 		case table == "plan" && !l.buys:
 			missing = "the command plan"
 		}
-		e.used[key] = e.used[key] || missing == ""
+		e.used[g.at] = e.used[g.at] || missing == ""
 		if missing != "" {
-			e.unused[key] = (&KeyError{Where: where, Key: key, Value: Show(value),
-				Reason: needs + missing}).Error()
+			e.say(n, KeyError{Where: g.where, Key: g.at, Value: Show(value), Reason: needs + missing})
 		}
-	}
-	look := func(key string, f Field, where string, of []Point) {
-		need(key, f.Tag.Get("used"), f.Value.Interface(), where, of)
 	}
 	for figure, value := range l.cfg.Card {
 		key := "card." + figure
 		if l.asked(key) {
-			need(key, hw.ChangeUse(figure), value, l.origin(key), points)
+			look(key, hw.ChangeUse(figure), value)
 		}
 		if of := l.last(key).card; of != "" && of != l.cfg.GPU {
 			e.addCard(l, figure, "stands beside gpu = %q and changes %s, which %s names; set it for that "+
@@ -107,44 +127,23 @@ func (l *loader) effects(points []Point) effects {
 		}
 	}
 	for _, f := range FieldsOf(&l.cfg) {
+		key := f.Key
 		// A plan decides the number of replicas behind the router.
-		if l.asked(f.Key) && !OfSystem(f.Key) && !(l.buys && strings.HasPrefix(f.Key, "fleet.")) {
-			look(f.Key, f, l.origin(f.Key), points)
+		if l.asked(key) && !(l.buys && strings.HasPrefix(key, "fleet.")) {
+			look(key, f.Tag.Get("used"), f.Value.Interface())
+		}
+		if g := below.last(key); below.asked(key) && l.last(key).at != g.at {
+			e.say(math.MaxInt, KeyError{Where: g.where, Key: key, Value: Show(g.Value),
+				Reason: "has no effect in any run; [[systems]] set their own"})
 		}
 	}
-	sets := func(system, key string) bool { // whatever [system] says
-		custom := l.customNamed(system)
-		return custom != nil && lastOf(custom.settings, key) != nil && !l.byFlag(key)
-	}
-	for i := range l.specs {
-		s := &l.specs[i]
-		custom := l.customNamed(s.Name)
-		own := func(p Point) bool { return p.System.Name != s.Name }
-		for _, f := range FieldsOf(s) {
-			key := specKey(f.Key)
-			if l.asked(key) && !sets(s.Name, key) {
-				look(key, f, l.origin(key), slices.DeleteFunc(slices.Clone(points),
-					func(p Point) bool { return sets(p.System.Name, key) }))
-				continue
-			}
-			if l.asked(key) && e.unused[key] == "" {
-				e.unused[key] = (&KeyError{Where: l.origin(key), Key: key, Value: Show(l.last(key).Value),
-					Reason: "has no effect in any run; [[systems]] set their own"}).Error()
-			}
-			if sets(s.Name, key) && !custom.doc.complete() {
-				look(custom.path+f.Key, f, custom.doc.where(custom.path+f.Key),
-					slices.DeleteFunc(slices.Clone(points), own))
-			}
-		}
-	}
-	return e
 }
 
-// missing describes the conditions of a tag that no run meets although it meets the others; "" if
+// missing describes the n conditions of a tag that no run meets although it meets the others; "" if
 // some run meets all.
-func (l *loader) missing(tag string, points []Point, m *llm.Model) string {
+func (l *loader) missing(tag string, points []Point, m *llm.Model) (n int, words string) {
 	if tag == "" {
-		return ""
+		return 0, ""
 	}
 	names := strings.Split(tag, ",")
 	least := names
@@ -156,9 +155,9 @@ func (l *loader) missing(tag string, points []Point, m *llm.Model) string {
 			least = lacks
 		}
 	}
-	words := make([]string, len(least))
+	all := make([]string, len(least))
 	for i, name := range least {
-		words[i] = conditions[name].words
+		all[i] = conditions[name].words
 	}
-	return strings.Join(words, ", and ")
+	return len(least), strings.Join(all, ", and ")
 }

@@ -36,9 +36,8 @@ func (l *loader) pinEngine(ownTrace bool) {
 
 // pins returns the keys of the paper's engine for a system: none if a preset of the run or the
 // system's own table names an engine.
-func (l *loader) pins(preset *Preset, custom *customSystem) []Setting {
-	if preset.ownEngine || l.brought() != "" ||
-		custom != nil && lastOf(custom.settings, "system.engine") != nil {
+func (l *loader) pins(preset *Preset) []Setting {
+	if own := l.last("system.engine"); preset.ownEngine || l.brought() != "" || own.at != own.Key {
 		return nil
 	}
 	return l.pinned
@@ -46,8 +45,7 @@ func (l *loader) pins(preset *Preset, custom *customSystem) []Setting {
 
 // inEngine returns a preset in the engine that the configuration names, else in its own engine,
 // with the engine's defaults on the card for the configured use.
-func (l *loader) inEngine(preset *Preset, custom *customSystem, layers []Setting) (sim.Spec,
-	error) {
+func (l *loader) inEngine(preset *Preset, layers []Setting) (sim.Spec, error) {
 	own := sim.Spec{Engine: l.engineOf(preset), Use: preset.Spec.Use}
 	for i := range layers {
 		if g := &layers[i]; g.Key == "system.engine" || g.Key == "system.use" {
@@ -66,8 +64,7 @@ func (l *loader) inEngine(preset *Preset, custom *customSystem, layers []Setting
 		spec, err = preset.under(engine, own.Engine, own.Use, card)
 	}
 	if err != nil {
-		return spec, l.placeSystem(&KeyError{Key: "system.engine", Value: quote(own.Engine),
-			Reason: err.Error()}, custom)
+		return spec, l.keyError("system.engine", quote(own.Engine), err.Error())
 	}
 	return spec, nil
 }

@@ -123,7 +123,8 @@ type loader struct {
 	presets     []string // names under system.preset
 	presetsOnly bool     // set by a flag: no other system runs
 	custom      []customSystem
-	specs       []sim.Spec
+	stepsGiven  bool // system.max_tokens or prefill.chunk_tokens of one
+	effects     effects
 }
 
 // customSystem is one [[systems]] table.
@@ -137,7 +138,7 @@ type customSystem struct {
 func newLoader() *loader {
 	p := Point{Workload: traces.DefaultSpec(), Scores: score.Default,
 		Fleet: fleet.Spec{Replicas: 1, Router: fleet.RoundRobin}}
-	return &loader{inputs: inputs{}, variants: 1, cfg: root{p, DefaultGoodputSearch(), DefaultPlan()},
+	return &loader{inputs: inputs{}, variants: 1, effects: newEffects(), cfg: root{p, DefaultGoodputSearch(), DefaultPlan()},
 		lists: map[string]reflect.Value{"workload.rate": reflect.ValueOf([]float64(nil)),
 			"seed":                 reflect.ValueOf([]uint64(nil)),
 			"workload.concurrency": reflect.ValueOf([]int{0}), "fleet.replicas": reflect.ValueOf([]int{1})}}
@@ -150,7 +151,7 @@ func (l *loader) clone() *loader {
 	c.cfg.Card, c.lists = maps.Clone(l.cfg.Card), maps.Clone(l.lists)
 	c.settings, c.files = slices.Clone(l.settings), slices.Clip(l.files)
 	c.presets, c.custom = slices.Clone(l.presets), slices.Clone(l.custom)
-	c.notes, c.unfit = nil, nil
+	c.notes, c.unfit, c.effects = nil, nil, newEffects()
 	return &c
 }
 
@@ -288,7 +289,7 @@ func (l *loader) addSystem(doc *document, g *Setting) (err error) {
 	case "preset":
 		err = decodeValue(reflect.ValueOf(&c.preset).Elem(), g.at, "", g.Value)
 	default:
-		g.Key = specKey(key)
+		g.Key, g.fitted = specKey(key), false
 		c.settings = append(c.settings, *g)
 	}
 	return err

@@ -47,22 +47,28 @@ func (l *loader) finish() ([]Point, error) {
 		checkCutoff(&l.cfg.Metrics)); err != nil {
 		return nil, l.place(err)
 	}
-	if err := l.systems(); err != nil {
+	systems, err := l.systems()
+	if err != nil {
 		return nil, err
 	}
-	if err := l.checkHardware(); err != nil {
+	systems, err = l.fitting(systems)
+	if err != nil {
 		return nil, err
 	}
 	if err := l.inputs.trace(runs[0].Workload, runs[0].Seed); err != nil {
 		return nil, l.placeText(err)
 	}
 	var all []Point
-	for _, s := range l.specs {
+	for _, own := range systems {
+		var of []Point
 		for _, p := range runs {
-			p.System, p.SLO = s, l.cfg.SLO
+			p.System, p.SLO = own.cfg.System, l.cfg.SLO
 			p.Name = PointName(&p)
-			all = append(all, p)
+			of = append(of, p)
 		}
+		own.find(l, of)
+		l.stepsGiven = l.stepsGiven || own.chosen("system.max_tokens") || own.chosen("prefill.chunk_tokens")
+		all = append(all, of...)
 	}
 	return all, nil
 }
@@ -121,88 +127,88 @@ func checkList(key string, list reflect.Value) error {
 	return nil
 }
 
-// checkHardware loads the model and the card, and checks that the model fits the card under every
-// system.
-func (l *loader) checkHardware() error {
+// fitting returns the systems whose GPUs have room for the model. Without room for one, only a plan
+// goes on.
+func (l *loader) fitting(systems []*loader) (fit []*loader, err error) {
+	for _, own := range systems {
+		switch unfit, err := own.checkHardware(); {
+		case err != nil:
+			return nil, err
+		case unfit != "":
+			l.unfit = append(l.unfit, Unfit{System: own.cfg.System.Name, Reason: unfit})
+		default:
+			fit = append(fit, own)
+		}
+	}
+	return fit, nil
+}
+
+// checkHardware loads the model and the card, and checks that the model fits the card under the
+// system; for a plan, unfit is the reason why it does not.
+func (l *loader) checkHardware() (unfit string, err error) {
+	s := &l.cfg.System
 	model, err := l.inputs.model(l.cfg.Model)
 	if err != nil {
-		return l.placeError("model", err)
+		return "", l.placeError("model", err)
 	}
-	var fit []sim.Spec
-	for i := range l.specs {
-		s := &l.specs[i]
-		machine, err := l.inputs.machine(l.cfg.GPU, s.Engine, l.cfg.Card)
-		var gpu *gpuError
-		var figure *KeyError
-		switch {
-		case errors.As(err, &gpu):
-			return l.placeError("gpu", gpu.err)
-		case errors.As(err, &figure):
-			return l.place(figure)
-		}
-		if err != nil && len(l.cfg.Card) > 0 { // unchanged cards have kernels of every engine
-			return l.cardError(slices.Min(slices.Collect(maps.Keys(l.cfg.Card))), err)
-		}
-		if err != nil {
-			return l.placeSystem(&KeyError{Key: "system.engine", Value: quote(s.Engine),
-				Reason: err.Error()},
-				l.customNamed(s.Name))
-		}
-		if err := l.checkPrefixHit(s); err != nil {
-			return err
-		}
-		custom := l.customNamed(s.Name)
-		refuse := func(key string, value any, err error, with ...string) error {
-			return l.placeSystem(&KeyError{Key: key, Value: Show(value), With: with, Reason: err.Error()},
-				custom)
-		}
-		model := model
-		setKV(&model, s)
-		if err := checkClass(&model, s); err != nil {
-			return l.placeSystem(err, custom)
-		}
-		if _, err := PrefillMix(&model, s); err != nil {
-			return refuse("prefill.pattern", s.Prefill.Pattern, err, "prefill.attention")
-		}
-		shard, err := shardOf(model, s)
-		var spread *llm.SpreadError
-		if errors.As(err, &spread) {
-			return refuse("system.expert_parallel", s.ExpertParallel, err, "system.tensor_parallel")
-		}
-		if err = cmp.Or(err, cost.CheckParallel(machine, s.TensorParallel)); err != nil {
-			return refuse("system.tensor_parallel", s.TensorParallel, err)
-		}
-		_, err = KVBudget(machine, &shard, s)
-		var key *KeyError
-		if err != nil && !errors.As(err, &key) {
-			p := l.cfg.Point
-			p.System = *s
-			err = fmt.Errorf("%w; %s", err, WouldFit(p, 1))
-		}
-		switch {
-		case err != nil && l.buys:
-			l.unfit = append(l.unfit, Unfit{System: s.Name, Reason: err.Error()})
-			continue
-		case errors.As(err, &key):
-			return l.placeSystem(key, custom)
-		case err != nil:
-			for _, figure := range []string{"hbm_size", "runtime"} {
-				if _, changed := l.cfg.Card[figure]; changed {
-					return l.cardError(figure, err)
-				}
-			}
-			return l.placeError("model", err)
-		}
-		if s.PrefixTiers() {
-			g := shard.Geometry(s.BlockTokens)
-			if _, err := PrefixOptions(s, g.TokenBytes()); errors.As(err, &key) {
-				return l.placeSystem(key, custom)
+	machine, err := l.inputs.machine(l.cfg.GPU, s.Engine, l.cfg.Card)
+	var gpu *gpuError
+	var key *KeyError
+	switch {
+	case errors.As(err, &gpu):
+		return "", l.placeError("gpu", gpu.err)
+	case errors.As(err, &key):
+		return "", l.place(key)
+	case err != nil && len(l.cfg.Card) > 0: // unchanged cards have kernels of every engine
+		return "", l.cardError(slices.Min(slices.Collect(maps.Keys(l.cfg.Card))), err)
+	case err != nil:
+		return "", l.keyError("system.engine", quote(s.Engine), err.Error())
+	}
+	if err := l.checkPrefixHit(s); err != nil {
+		return "", err
+	}
+	refuse := func(key string, value any, err error, with ...string) (string, error) {
+		return "", l.place(&KeyError{Key: key, Value: Show(value), With: with, Reason: err.Error()})
+	}
+	setKV(&model, s)
+	if err := checkClass(&model, s); err != nil {
+		return "", l.place(err)
+	}
+	if _, err := PrefillMix(&model, s); err != nil {
+		return refuse("prefill.pattern", s.Prefill.Pattern, err, "prefill.attention")
+	}
+	shard, err := shardOf(model, s)
+	var spread *llm.SpreadError
+	if errors.As(err, &spread) {
+		return refuse("system.expert_parallel", s.ExpertParallel, err, "system.tensor_parallel")
+	}
+	if err = cmp.Or(err, cost.CheckParallel(machine, s.TensorParallel)); err != nil {
+		return refuse("system.tensor_parallel", s.TensorParallel, err)
+	}
+	_, err = KVBudget(machine, &shard, s)
+	if err != nil && !errors.As(err, &key) {
+		err = fmt.Errorf("%w; %s", err, WouldFit(l.cfg.Point, 1))
+	}
+	switch {
+	case err != nil && l.buys:
+		return err.Error(), nil
+	case key != nil:
+		return "", l.place(key)
+	case err != nil:
+		for _, figure := range []string{"hbm_size", "runtime"} {
+			if _, changed := l.cfg.Card[figure]; changed {
+				return "", l.cardError(figure, err)
 			}
 		}
-		fit = append(fit, *s)
+		return "", l.placeError("model", err)
 	}
-	l.specs = fit
-	return nil
+	if s.PrefixTiers() {
+		g := shard.Geometry(s.BlockTokens)
+		if _, err := PrefixOptions(s, g.TokenBytes()); errors.As(err, &key) {
+			return "", l.place(key)
+		}
+	}
+	return "", nil
 }
 
 // keyError returns an error about a key, at the place that last set it.
@@ -210,11 +216,14 @@ func (l *loader) keyError(key, value, reason string) error {
 	return l.place(&KeyError{Key: key, Value: value, Reason: reason})
 }
 
-// place fills in the place that last set the key of a KeyError.
+// place fills in the place that last set the key of a KeyError, and the key as it stands there.
 func (l *loader) place(err error) error {
 	var key *KeyError
 	if errors.As(err, &key) && key.Where == "" {
 		key.Where = l.originOf(key)
+		if g := l.last(key.Key); g.where == key.Where {
+			key.Key = cmp.Or(g.at, key.Key)
+		}
 	}
 	return err
 }

@@ -52,9 +52,9 @@ func LoadServer(path string, sets []string, identified bool, preset string) (p P
 	if err != nil {
 		return p, err
 	}
-	runs[0].Workload.PrefixHit = 1 // a record may have hits
 	p = runs[0]
-	p.Warnings = l.effects(runs).warnings()
+	p.Workload.PrefixHit = 1 // a record may have hits
+	p.Warnings = l.effects.warnings()
 	// A request that the server took whole is replayed whole or not at all.
 	p.System.Prefill.OverLength, p.System.Prefill.MaxPromptTokens = "reject", 0
 	p.Output, p.Metrics = Output{}, metrics.Cutoff{Warmup: metrics.CutNone, Drain: metrics.CutNone}

@@ -69,23 +69,6 @@ func (l *loader) drop(which func(g Setting) bool) {
 	l.settings = slices.DeleteFunc(slices.Clone(l.settings), which)
 }
 
-// layers lists the settings of a system over its preset, in order of precedence: the paper's
-// engine, keys for all systems in files, the system's own keys, and keys for all systems in flags.
-func (l *loader) layers(preset *Preset, custom *customSystem) (all []Setting) {
-	all = slices.Clone(l.pins(preset, custom))
-	for _, flag := range []bool{false, true} {
-		if flag && custom != nil {
-			all = append(all, custom.settings...)
-		}
-		for _, g := range l.settings {
-			if g.flag == flag && OfSystem(g.Key) && g.Key != "system.preset" {
-				all = append(all, g)
-			}
-		}
-	}
-	return all
-}
-
 // set sets a key of a system.
 func (g *Setting) set(s *sim.Spec) error {
 	key := strings.TrimPrefix(g.Key, "system.")

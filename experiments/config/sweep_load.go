@@ -153,14 +153,14 @@ func loadSweep(ctx context.Context, path string, sets []string, search bool, var
 		for i := range runs {
 			runs[i].Settings = settings
 		}
-		all.add(l.effects(runs))
+		all.add(l.effects)
 		if len(s.Variants) == 0 {
 			s.Notes, s.Own, s.files = l.notes, l.own, l.files
 		}
 		s.Variants = append(s.Variants, runs)
 		s.SeedsGiven = l.origin("seed") != builtInDefault
 		s.RateGiven = l.chosen("workload.rate")
-		s.StepsGiven = s.StepsGiven || l.stepsGiven()
+		s.StepsGiven = s.StepsGiven || l.stepsGiven
 	}
 	all.addSeveral(s, below)
 	warnings := all.warnings()
@@ -173,18 +173,6 @@ func loadSweep(ctx context.Context, path string, sets []string, search bool, var
 		err = below.inputs.oneLevel(s.Variants)
 	}
 	return s, err
-}
-
-// stepsGiven reports whether the configuration sets the number of tokens per step.
-func (l *loader) stepsGiven() bool {
-	for _, key := range []string{"max_tokens", "prefill.chunk_tokens"} {
-		own := slices.ContainsFunc(l.custom,
-			func(c customSystem) bool { return lastOf(c.settings, specKey(key)) != nil })
-		if own || l.chosen(specKey(key)) {
-			return true
-		}
-	}
-	return false
 }
 
 // Texts returns the texts of a sweep's or plan's file and of its bases, the deepest first.

@@ -6,29 +6,29 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/sparseserve/sparseserve/sim"
 )
 
 // nameFits matches permitted names of systems.
 const nameFits = `^[A-Za-z0-9][A-Za-z0-9._+-]*$`
 
-// systems resolves the systems. Layers, lowest first: the preset, [system] of files, the system's
-// own [[systems]] table, --set system.KEY.
-func (l *loader) systems() error {
+// systems resolves the systems, each in a loader of its own, whose settings are those of the system.
+// Layers, lowest first: the preset, [system] of files, the system's own [[systems]] table, --set
+// system.KEY.
+func (l *loader) systems() (all []*loader, err error) {
 	for i, c := range l.custom {
 		reason := ""
 		switch {
 		case c.name == "":
-			return c.doc.locate(&KeyError{Key: c.path + "name",
+			return nil, c.doc.locate(&KeyError{Key: c.path + "name",
 				Reason: "every [[systems]] table needs a name"})
 		case !regexp.MustCompile(nameFits).MatchString(c.name):
 			reason = "names a folder too; use letters, digits and . _ + -"
-		case l.customNamed(c.name) != &l.custom[i]:
+		case customNamed(l.custom[:i], c.name) != nil:
 			reason = "this name is taken"
 		}
 		if reason != "" {
-			return c.doc.locate(&KeyError{Key: c.path + "name", Value: quote(c.name), Reason: reason})
+			return nil, c.doc.locate(&KeyError{Key: c.path + "name", Value: quote(c.name),
+				Reason: reason})
 		}
 	}
 	names := l.systemNames()
@@ -38,19 +38,20 @@ func (l *loader) systems() error {
 			strings.Join(names[:n], ", "), strings.Join(names[n:], ", ")))
 	}
 	if len(names) == 0 {
-		return l.keyError("system.preset", "[]", "no system to run")
+		return nil, l.keyError("system.preset", "[]", "no system to run")
 	}
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
-			return l.keyError("system.preset", quote(name), "named twice")
+			return nil, l.keyError("system.preset", quote(name), "named twice")
 		}
-		spec, err := l.system(name, l.customNamed(name))
-		if err != nil {
-			return err
+		own := l.clone()
+		if err := own.system(name); err != nil {
+			return nil, err
 		}
-		l.specs = append(l.specs, spec)
+		l.notes = append(l.notes, own.notes...)
+		all = append(all, own)
 	}
-	return nil
+	return all, nil
 }
 
 // systemNames lists the systems that run.
@@ -64,64 +65,58 @@ func (l *loader) systemNames() []string {
 	return names
 }
 
+// customNamed returns the [[systems]] table of that name, or nil.
+func customNamed(all []customSystem, name string) *customSystem {
+	if i := slices.IndexFunc(all, func(c customSystem) bool { return c.name == name }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
+
 // system resolves one system and checks it.
-func (l *loader) system(name string, custom *customSystem) (sim.Spec, error) {
-	presets := Presets()
-	from, own := name, custom != nil
-	if own {
+func (l *loader) system(name string) error {
+	presets, from := Presets(), name
+	custom := customNamed(l.custom, name)
+	if custom != nil {
 		from = cmp.Or(custom.preset, presets[0].Name)
+		flags := func(g Setting) bool { return g.flag }
+		set := slices.DeleteFunc(slices.Clone(l.settings), func(g Setting) bool { return !g.flag })
+		l.drop(flags)
+		l.settings = slices.Concat(l.settings, custom.settings, set)
 	}
 	preset, ok := PresetNamed(presets, from)
 	if !ok {
 		reason := "no such system" + DidYouMean(from, presetNames(presets))
 		switch {
-		case own:
-			return sim.Spec{}, custom.doc.locate(&KeyError{Key: custom.path + "preset",
-				Value: quote(from), Reason: reason})
+		case custom != nil:
+			return custom.doc.locate(&KeyError{Key: custom.path + "preset", Value: quote(from),
+				Reason: reason})
 		case strings.Contains(name, ","):
 			reason = "no such system; a list in a file is " + Show(flagText("["+name+"]").decode(true, true))
 		default:
 			reason += "; sparseserve list systems has all"
 		}
-		return sim.Spec{}, l.keyError("system.preset", quote(name), reason)
+		return l.keyError("system.preset", quote(name), reason)
 	}
-	layers := l.layers(&preset, custom)
-	spec, err := l.inEngine(&preset, custom, layers)
-	if err != nil {
-		return spec, err
-	}
+	layers := slices.DeleteFunc(slices.Concat(l.pins(&preset), l.settings), func(g Setting) bool {
+		return !OfSystem(g.Key) || g.Key == "system.preset"
+	})
+	spec, err := l.inEngine(&preset, layers)
 	for i := range layers {
-		if err := layers[i].set(&spec); err != nil {
-			return spec, err
+		if err == nil {
+			err = layers[i].set(&spec)
 		}
+	}
+	if err != nil {
+		return err
 	}
 	spec.Name = name
 	l.settle(&spec, &preset, layers)
+	l.cfg.System = spec
 	if bad := checkSpec(&spec); bad != nil {
-		return spec, l.placeSystem(bad, custom)
-	}
-	return spec, nil
-}
-
-// customNamed returns the [[systems]] table of that name, or nil.
-func (l *loader) customNamed(name string) *customSystem {
-	for i := range l.custom {
-		if l.custom[i].name == name {
-			return &l.custom[i]
-		}
+		return l.place(bad)
 	}
 	return nil
-}
-
-// placeSystem fills in the place of the offending key of a system.
-func (l *loader) placeSystem(bad *KeyError, custom *customSystem) error {
-	if custom != nil && !l.byFlag(bad.Key) {
-		if g := lastOf(custom.settings, bad.Key); g != nil {
-			bad.Key, bad.Where = g.at, g.where
-			return bad
-		}
-	}
-	return l.place(bad)
 }
 
 func presetNames(presets []Preset) []string {
