@@ -44,14 +44,8 @@ func (l limits) lessError(p *config.Point) (limits, error) {
 // judge makes the run count the requests that miss one of these limits, if each request has to meet
 // them.
 func (l limits) judge(p *config.Point) {
-	if !l.requests {
-		return
-	}
-	s := &p.SLO
-	fields := map[string]*float64{"ttft": &s.TTFTS, "tbt": &s.TBTS, "tpot": &s.TPOTS, "e2e": &s.E2ES,
-		"delay": &s.DelayS}
-	for _, b := range l.bounds {
-		*fields[b.Name] = b.Limit
+	if l.requests {
+		p.SLO.Hold(l.bounds)
 	}
 }
 

@@ -2,78 +2,56 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// oneLevel gives the systems of variants one bound on TBT per model. A bound that is a factor of a
+// oneLevel gives the systems of runs one bound on TBT per model. A bound that is a factor of a
 // decode step depends on engine, card and GPUs; if it differs, all systems get the strictest bound
 // in seconds. Equal bounds stay a factor.
-func (in inputs) oneLevel(variants [][]Point) error {
-	type span struct{ least, most des.Time }
-	steps := map[string]span{} // by model
-	for _, runs := range variants {
-		for i := range runs {
-			p := &runs[i]
-			one := len(variants) == 1 && p.System.Name == runs[0].System.Name
-			if one && runs[len(runs)-1].System.Name == p.System.Name || p.SLO.TBTS > 0 ||
-				p.SLO.TBTFactor == 0 {
-				continue
-			}
-			t, err := in.decodeStep(p)
-			if err != nil {
-				return err
-			}
-			r, ok := steps[p.Model]
-			if !ok {
-				r.least = math.MaxInt64
-			}
-			steps[p.Model] = span{min(r.least, t), max(r.most, t)}
+func (in inputs) oneLevel(runs []*Point) error {
+	byModel := map[string][]*Point{}
+	for _, p := range runs {
+		if p.SLO.TBTS == 0 && p.SLO.TBTFactor > 0 {
+			byModel[p.Model] = append(byModel[p.Model], p)
 		}
 	}
-	for _, runs := range variants {
-		for i := range runs {
-			p := &runs[i]
-			if r := steps[p.Model]; r.least < r.most && p.SLO.TBTS == 0 {
-				p.SLO.TBTS = p.SLO.TBTFactor * r.least.Seconds()
-			}
-		}
-	}
-	return nil
-}
-
-// strictest returns the shortest decode step of runs.
-func (in inputs) strictest(runs []Point) (des.Time, error) {
-	least := des.Time(math.MaxInt64)
-	for i := range runs {
-		t, err := in.decodeStep(&runs[i])
-		if err != nil {
-			return 0, err
-		}
-		least = min(least, t)
-	}
-	return least, nil
-}
-
-// heldTo gives runs the bound on TBT of the configuration that they vary, by its decode step. If a
-// system has another step, all of them get the bound in seconds.
-func (in inputs) heldTo(least des.Time, runs []Point) error {
-	same := true
-	for i := range runs {
-		t, err := in.decodeStep(&runs[i])
+	for _, model := range slices.Sorted(maps.Keys(byModel)) {
+		least, most, err := in.span(byModel[model])
 		if err != nil {
 			return err
 		}
-		same = same && t == least
-	}
-	for i := range runs {
-		if s := &runs[i].SLO; !same && s.TBTS == 0 {
-			s.TBTS = s.TBTFactor * least.Seconds()
+		if least < most {
+			hold(byModel[model], least)
 		}
 	}
 	return nil
+}
+
+// span returns the shortest and the longest decode step of runs.
+func (in inputs) span(runs []*Point) (least, most des.Time, err error) {
+	least = math.MaxInt64
+	for _, p := range runs {
+		t, err := in.decodeStep(p)
+		if err != nil {
+			return 0, 0, err
+		}
+		least, most = min(least, t), max(most, t)
+	}
+	return least, most, nil
+}
+
+// hold gives runs a bound on TBT in seconds, by a decode step, unless they have one.
+func hold(runs []*Point, step des.Time) {
+	for _, p := range runs {
+		if p.SLO.TBTS == 0 {
+			p.SLO.TBTS = p.SLO.TBTFactor * step.Seconds()
+		}
+	}
 }
 
 // decodeStep returns the decode step time of a system that the factor multiplies.

@@ -1,8 +1,6 @@
 package config
 
 import (
-	"slices"
-
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -65,27 +63,19 @@ func (l *loader) noRates() {
 // ownBounds drops the built-in bounds of the service level where the configuration names a bound
 // of its own.
 func (l *loader) ownBounds() {
-	s := &l.cfg.SLO
-	bounds := []struct {
-		limit *float64
-		keys  []string
-	}{
-		{&s.TTFTS, []string{"ttft_s"}},
-		{&s.TBTFactor, []string{"tbt_factor", "tbt_s"}},
-		{&s.TPOTS, []string{"tpot_s"}},
-		{&s.E2ES, []string{"e2e_s"}},
-		{&s.DelayS, []string{"delay_s"}},
-	}
-	chosen := func(keys []string) bool {
-		return slices.ContainsFunc(keys, func(key string) bool { return l.chosen("slo." + key) })
-	}
-	own := false
-	for _, b := range bounds {
-		own = own || chosen(b.keys)
-	}
-	for _, b := range bounds {
-		if own && !chosen(b.keys) {
-			*b.limit = 0
+	own := map[string]bool{}
+	for _, b := range bounded {
+		if l.chosen("slo."+b.name+"_s") || b.name == "tbt" && l.chosen("slo.tbt_factor") {
+			own[b.name] = true
 		}
+	}
+	s := &l.cfg.SLO
+	for _, b := range bounded {
+		if limit, _ := s.bound(b.name); len(own) > 0 && !own[b.name] {
+			*limit = 0
+		}
+	}
+	if len(own) > 0 && !own["tbt"] {
+		s.TBTFactor = 0
 	}
 }

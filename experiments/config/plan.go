@@ -78,22 +78,15 @@ func (l *loader) listError(key, reason string) error {
 // contradiction returns an error about two bounds of which one can never decide, because every
 // request that meets the other meets it by far: a wider bound on a part than on the whole.
 func contradiction(s *SLO) error {
-	type bound struct {
-		key, stat string
-		limit     float64
-	}
-	delay := bound{"delay_s", s.DelayStat, s.DelayS}
-	ttft := bound{"ttft_s", s.TTFTStat, s.TTFTS}
-	tpot := bound{"tpot_s", s.TPOTStat, s.TPOTS}
-	e2e := bound{"e2e_s", s.E2EStat, s.E2ES}
-	for _, pair := range [][2]bound{{delay, ttft}, {delay, e2e}, {ttft, e2e}, {tpot, e2e}} {
-		part, whole := pair[0], pair[1]
-		same := part.stat == whole.stat || s.Rule == SLORequests
-		if part.limit > 0 && whole.limit > 0 && same && part.limit > whole.limit {
-			return &KeyError{Key: "slo." + part.key, Value: Show(part.limit),
-				With: []string{"slo." + whole.key},
-				Reason: fmt.Sprintf("contradicts slo.%s = %s: %s is a part of what that bounds", whole.key,
-					Show(whole.limit), part.key)}
+	for _, pair := range [][2]string{{"delay", "ttft"}, {"delay", "e2e"}, {"ttft", "e2e"},
+		{"tpot", "e2e"}} {
+		limit, stat := s.bound(pair[0])
+		most, of := s.bound(pair[1])
+		if *most > 0 && *limit > *most && (stat == of || s.Rule == SLORequests) {
+			key := "slo." + pair[1] + "_s"
+			return &KeyError{Key: "slo." + pair[0] + "_s", Value: Show(*limit), With: []string{key},
+				Reason: fmt.Sprintf("contradicts %s = %s: %s_s is a part of what that bounds", key, Show(*most),
+					pair[0])}
 		}
 	}
 	return nil

@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"fmt"
-	"reflect"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -52,10 +51,9 @@ var sloRules = []string{"statistics", SLORequests}
 
 // bounded are the metrics that a service level may bound, by the names of its keys.
 var bounded = []struct {
-	name  string
-	long  string
-	of    func(*metrics.Summary) metrics.Stats
-	ofOne func(*metrics.Request) des.Time
+	name, long string
+	of         func(*metrics.Summary) metrics.Stats
+	ofOne      func(*metrics.Request) des.Time
 }{
 	{"ttft", "TTFT", func(s *metrics.Summary) metrics.Stats { return s.TTFT },
 		func(r *metrics.Request) des.Time { return r.FirstToken - r.Arrival }},
@@ -67,6 +65,13 @@ var bounded = []struct {
 		func(r *metrics.Request) des.Time { return r.LastToken - r.Arrival }},
 	{"delay", "scheduling delay", func(s *metrics.Summary) metrics.Stats { return s.QueueDelay },
 		func(r *metrics.Request) des.Time { return r.Scheduled - r.Arrival }},
+}
+
+// bound returns the limit and the statistic of a bounded metric.
+func (s *SLO) bound(name string) (limit *float64, stat string) {
+	v, _, _ := fieldNamed(s, name+"_s")
+	of, _, _ := fieldNamed(s, name+"_stat")
+	return v.Addr().Interface().(*float64), of.String()
 }
 
 // Bound is one bound of a service level.
@@ -81,23 +86,29 @@ type Bound struct {
 // Bounds lists the bounds, given the time of one decode iteration of the model on the card in
 // seconds.
 func (s *SLO) Bounds(decodeIterationS float64) []Bound {
-	tbt := s.TBTFactor * decodeIterationS
-	if s.TBTS > 0 {
-		tbt = s.TBTS
-	}
-	limits := []float64{s.TTFTS, tbt, s.TPOTS, s.E2ES, s.DelayS}
-	stats := []string{s.TTFTStat, s.TBTStat, s.TPOTStat, s.E2EStat, s.DelayStat}
 	var all []Bound
-	for i, limit := range limits {
-		if limit > 0 {
-			b := Bound{bounded[i].name, stats[i], limit, i}
-			if s.Rule == SLORequests {
-				b.Stat = "each"
-			}
+	for i, of := range bounded {
+		limit, stat := s.bound(of.name)
+		b := Bound{of.name, stat, *limit, i}
+		if b.Name == "tbt" && b.Limit == 0 {
+			b.Limit = s.TBTFactor * decodeIterationS
+		}
+		if s.Rule == SLORequests {
+			b.Stat = "each"
+		}
+		if b.Limit > 0 {
 			all = append(all, b)
 		}
 	}
 	return all
+}
+
+// Hold replaces limits of the service level by those of bounds.
+func (s *SLO) Hold(bounds []Bound) {
+	for _, b := range bounds {
+		limit, _ := s.bound(b.Name)
+		*limit = b.Limit
+	}
 }
 
 // Value returns the bounded statistic of a run, in seconds; the P99 over requests if each request
@@ -172,19 +183,12 @@ func checkSLO(s *SLO) *KeyError {
 	if err := checkRanges(s, "slo"); err != nil {
 		return err
 	}
-	for _, f := range FieldsOf(s) {
-		values := metrics.StatNames
-		switch {
-		case f.Value.Kind() != reflect.String:
-			continue
-		case f.Key == "rule":
-			values = sloRules
-		}
-		if err := checkName("slo."+f.Key, f.Value.String(), values); err != nil {
-			return err
-		}
+	err := checkName("slo.rule", s.Rule, sloRules)
+	for _, b := range bounded {
+		_, stat := s.bound(b.name)
+		err = cmp.Or(err, checkName("slo."+b.name+"_stat", stat, metrics.StatNames))
 	}
-	return nil
+	return err
 }
 
 // checkCutoff returns an error if a [metrics] table is impossible, or nil.

@@ -118,7 +118,7 @@ func loadSweep(ctx context.Context, path string, sets []string, search bool, var
 	if varied != nil {
 		base, err := below.clone().finish()
 		if err == nil {
-			level, err = below.inputs.strictest(base)
+			level, _, err = below.inputs.span(pointers(base))
 		}
 		if err != nil {
 			return nil, err
@@ -146,8 +146,12 @@ func loadSweep(ctx context.Context, path string, sets []string, search bool, var
 			}
 		}
 		if varied != nil {
-			if err := below.inputs.heldTo(level, runs); err != nil {
+			least, most, err := below.inputs.span(pointers(runs))
+			if err != nil {
 				return nil, err
+			}
+			if least != level || most != level { // all are held to the level of the base
+				hold(pointers(runs), level)
 			}
 		}
 		for i := range runs {
@@ -170,9 +174,18 @@ func loadSweep(ctx context.Context, path string, sets []string, search bool, var
 		}
 	}
 	if varied == nil {
-		err = below.inputs.oneLevel(s.Variants)
+		err = below.inputs.oneLevel(pointers(s.Variants...))
 	}
 	return s, err
+}
+
+func pointers(variants ...[]Point) (all []*Point) {
+	for _, runs := range variants {
+		for i := range runs {
+			all = append(all, &runs[i])
+		}
+	}
+	return all
 }
 
 // Texts returns the texts of a sweep's or plan's file and of its bases, the deepest first.
