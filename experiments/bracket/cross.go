@@ -74,19 +74,12 @@ func scan(values []float64, ask func(float64) (Verdict, error)) (tried []answer,
 // narrow narrows a bracket whose lower end is below and whose upper end is not.
 func (l *Line) narrow(low, high answer, ask func(float64) (Verdict, error),
 	below func(Verdict) bool) (answer, answer, error) {
-	for {
-		at, more := l.middle(low.at, high.at)
-		if !more {
-			return low, high, nil
-		}
-		v, err := ask(at)
-		if err != nil {
-			return low, high, err
-		}
-		if middle := (answer{at, v}); below(v) {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
+	verdicts := map[float64]Verdict{low.at: low.verdict, high.at: high.verdict}
+	tried, err := l.Find([]Tried{{low.at, true}, {high.at, false}},
+		func(at float64, _ bool) (_ bool, err error) {
+			verdicts[at], err = ask(at)
+			return below(verdicts[at]), err
+		})
+	from, to := Ends(tried)
+	return answer{from, verdicts[from]}, answer{to, verdicts[to]}, err
 }
