@@ -100,7 +100,7 @@ func (f *Offers) answer() (*Purchase, error) {
 			System: u.System, Axes: config.SettingsMap(u.Settings), Outcome: TooLarge, Reason: u.Reason})
 	}
 	if b := f.bare; b != nil {
-		a.Bare = &Bare{b.Label, b.Point.GPU, b.replicas(), b.replicas() * b.gpus, b.usd(),
+		a.Bare = &Bare{b.Label(), b.Point.GPU, b.replicas(), b.replicas() * b.gpus, b.usd(),
 			nearestFirst(b.found.shares())}
 	}
 	o := chosen[0]

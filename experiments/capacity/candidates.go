@@ -13,12 +13,13 @@ import (
 // Candidate is a server whose goodput is searched for: a point of a sweep, without its rate and
 // seed.
 type Candidate struct {
-	Label    string
-	Settings []config.Setting // by axes, the rate apart
-	Point    config.Point     // without rate and seed
-	Seeds    []uint64
-	Start    float64 // first rate to try, requests/s
+	config.Point // without rate and seed, also in its settings
+	Seeds        []uint64
+	Start        float64 // first rate to try, requests/s
 }
+
+// Label returns the name of the system and what the axes set.
+func (c *Candidate) Label() string { return c.SystemLabel() + config.SettingsLabel(c.Settings) }
 
 // atSeeds lists the runs of a candidate with seeds, after set has changed each.
 func (c *Candidate) atSeeds(seeds []uint64, set func(*config.Point)) []config.Point {
@@ -85,13 +86,10 @@ func compared(ctx context.Context, s *config.Sweep, search bool) ([]Candidate, e
 		if !ok {
 			j = len(candidates)
 			seen[hash] = j
-			settings := slices.DeleteFunc(slices.Clone(swept.Settings), func(s config.Setting) bool {
+			p.Settings = slices.DeleteFunc(slices.Clone(p.Settings), func(s config.Setting) bool {
 				return s.Key == "workload.rate" || s.Key == "seed"
 			})
-			candidates = append(candidates, Candidate{
-				Label: p.SystemLabel() + config.SettingsLabel(settings), Settings: settings, Point: p,
-				Start: math.Inf(1),
-			})
+			candidates = append(candidates, Candidate{Point: p, Start: math.Inf(1)})
 		}
 		c := &candidates[j]
 		c.Start = math.Min(c.Start, rate)

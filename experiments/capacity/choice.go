@@ -58,7 +58,7 @@ type Choice struct {
 // choice returns the option's entry in the answer.
 func (o *option) choice() Choice {
 	s := &o.Point.System
-	c := Choice{Name: o.Label, Family: cmp.Or(o.family, o.Label), System: s.Name, Engine: s.Engine,
+	c := Choice{Name: o.Label(), Family: cmp.Or(o.family, o.Label()), System: s.Name, Engine: s.Engine,
 		Model: o.Point.Model, GPU: o.Point.GPU, Axes: config.SettingsMap(o.Settings), Outcome: o.outcome,
 		GPUsPerReplica: o.gpus, StepTokens: s.MaxTokens, Price: o.price, Runs: len(o.runs)}
 	if r := o.last(); r != nil {

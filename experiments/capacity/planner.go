@@ -107,7 +107,7 @@ func (p *Planner) Do(ctx context.Context, spec config.GoodputSearch, candidates 
 	err = p.each(ctx, points, func(ctx context.Context, i int) error {
 		g, err := p.candidate(ctx, spec, &candidates[i])
 		if err != nil {
-			return fmt.Errorf("%s: %w", candidates[i].Label, err)
+			return fmt.Errorf("%s: %w", candidates[i].Label(), err)
 		}
 		all[i] = g
 		return nil
@@ -311,7 +311,7 @@ func (p *Planner) trial(r *run.Result, bounds []config.Bound) (Trial, error) {
 func (s *search) goodput(c *Candidate) *Goodput {
 	low, high := bracket.Ends(s.outcomes())
 	g := &Goodput{
-		Name: c.Label, System: c.Point.System.Name, Model: c.Point.Model, GPU: c.Point.GPU,
+		Name: c.Label(), System: c.Point.System.Name, Model: c.Point.Model, GPU: c.Point.GPU,
 		Axes: config.SettingsMap(c.Settings), Seeds: s.seeds, Requests: traces.Count(c.Point.Workload),
 		Goodput: low, Confidence: GoodputConfidence,
 		SLO: c.Point.SLO.String(s.slo.bounds), Runs: len(s.shared), Warnings: []warn.Warning{},

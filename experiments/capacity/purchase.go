@@ -317,7 +317,7 @@ func (b *buyer) each(ctx context.Context, options []*option,
 	}
 	return b.Planner.each(ctx, points, func(ctx context.Context, i int) error {
 		if err := do(ctx, options[i]); err != nil {
-			return fmt.Errorf("%s: %w", options[i].Label, err)
+			return fmt.Errorf("%s: %w", options[i].Label(), err)
 		}
 		return nil
 	})

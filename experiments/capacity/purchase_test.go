@@ -58,7 +58,7 @@ func exhaustive(
 			g := n * c.Point.System.TensorParallel
 			cost := float64(g) * price.USDPerHour
 			if cost < usd-1e-9 || cost < usd+1e-9 && (g < gpus || g == gpus && near < used) {
-				label, replicas, usd, gpus, used = c.Label, n, cost, g, near
+				label, replicas, usd, gpus, used = c.Label(), n, cost, g, near
 			}
 		}
 	}
@@ -259,13 +259,13 @@ func TestPricesAreKnownSoon(t *testing.T) {
 	}
 	for i, o := range order {
 		if stock(&o.Point.System) != (i%8 < 4) {
-			t.Errorf("candidate %d is %s", i, o.Label)
+			t.Errorf("candidate %d is %s", i, o.Label())
 		}
 		if want := 64 - 48*(i/8); o.Point.System.MaxRequests != want {
 			t.Errorf("candidate %d has %d requests a batch, want %d", i, o.Point.System.MaxRequests, want)
 		}
 		if i%4 > 0 && o.perByte < order[i-1].perByte {
-			t.Errorf("candidate %d, %s, costs less for its bandwidth than the one before", i, o.Label)
+			t.Errorf("candidate %d, %s, costs less for its bandwidth than the one before", i, o.Label())
 		}
 	}
 }

@@ -93,7 +93,7 @@ func tooShort(options []*option) error {
 		more = config.WouldFit(best.Point, t.longest)
 	}
 	return fmt.Errorf("no candidate has room for the traffic: of %s, the one with the most, %s; "+
-		"%s, or leave longer requests out of the traffic", best.Label, best.traffic.String(), more)
+		"%s, or leave longer requests out of the traffic", best.Label(), best.traffic.String(), more)
 }
 
 // String is the range in words.

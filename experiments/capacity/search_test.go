@@ -281,8 +281,8 @@ grid.workload.requests = [5, 6]
 		return c
 	}
 	c := load(text)
-	if len(c) != 8 || c[7].Label != "sparseserve gpu=h200 requests=6" || c[7].Point.GPU != "h200" {
-		t.Fatalf("%d candidates, the last is %q", len(c), c[len(c)-1].Label)
+	if len(c) != 8 || c[7].Label() != "sparseserve gpu=h200 requests=6" || c[7].Point.GPU != "h200" {
+		t.Fatalf("%d candidates, the last is %q", len(c), c[len(c)-1].Label())
 	}
 	if c[0].Start != 0.1 || !slices.Equal(c[0].Seeds, []uint64{4, 5}) {
 		t.Errorf("starts at %g with seeds %v", c[0].Start, c[0].Seeds)
@@ -290,7 +290,7 @@ grid.workload.requests = [5, 6]
 	// Rates of an axis make no candidates.
 	c = load("[system]\npreset = \"vllm\"\n[[axis]]\ngrid.workload.rate = [0.3, 0.2]\ngrid.gpu = " +
 		"[\"h200\"]\n")
-	if len(c) != 1 || c[0].Label != "vllm gpu=h200" || c[0].Start != 0.2 || len(c[0].Settings) != 1 {
+	if len(c) != 1 || c[0].Label() != "vllm gpu=h200" || c[0].Start != 0.2 || len(c[0].Settings) != 1 {
 		t.Errorf("candidates %+v", c)
 	}
 	if !slices.Equal(c[0].Seeds, []uint64{1, 2, 3}) {

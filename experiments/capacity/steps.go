@@ -53,7 +53,7 @@ func otherSteps(options []*option, best float64) []*option {
 // withStep returns the option with another step size, if it uses step sizes and has memory for it.
 func (o *option) withStep(tokens int) (*option, bool) {
 	c := *o
-	c.found, c.runs, c.outcome, c.family = nil, nil, "", o.Label
+	c.found, c.runs, c.outcome, c.family = nil, nil, "", o.Label()
 	s := &c.Point.System
 	if tokens == s.MaxTokens {
 		return nil, false
@@ -67,6 +67,5 @@ func (o *option) withStep(tokens int) (*option, bool) {
 	}
 	c.Settings = append(slices.Clone(o.Settings),
 		config.Setting{Key: "system.max_tokens", Value: int64(tokens)})
-	c.Label = s.Name + config.SettingsLabel(c.Settings)
 	return &c, true
 }

@@ -26,7 +26,7 @@ func TestFig6OfPSA(t *testing.T) {
 			for _, c := range candidates {
 				p := &c.Point
 				if len(p.Workload.Datasets) != 1 || p.Workload.Requests < 200 || p.System.DRAMGiB > 128 {
-					t.Errorf("%s, %s: %d requests of %v on %g GiB", name, c.Label, p.Workload.Requests,
+					t.Errorf("%s, %s: %d requests of %v on %g GiB", name, c.Label(), p.Workload.Requests,
 						p.Workload.Datasets, p.System.DRAMGiB)
 				}
 				set := p.Workload.Datasets[0]
