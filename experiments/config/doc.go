@@ -3,15 +3,16 @@
 // Load (load.go) merges documents (document.go), lists of settings (setting.go), in layers: the
 // built-in default experiment, a file, --set flags. With the user's own trace or model, the
 // default's fitted values become neutral (neutral.go). Systems are resolved from presets
-// (systems.go, presets.go), and the whole configuration is resolved and checked (resolve.go,
-// check.go). Errors are KeyErrors with the place of the key and the nearest known key (package
-// nearest). Config.Points (point.go) expands it by system, rate and seed. machine.go finds the
-// card, kernels and engine of a point, identity.go defines which points are equal.
+// (systems.go, presets.go), and the whole configuration is checked and expanded by system and by
+// the values of listed keys, such as rates and seeds (resolve.go, check.go). Errors are KeyErrors
+// with the place of the key and the nearest known key (package nearest). Each run is a Point
+// (point.go). machine.go finds the card, kernels and engine of a point, identity.go defines which
+// points are equal.
 //
 // # Sweeps
 //
-// A sweep file is a configuration with axes. LoadSweep (sweep_load.go, axes.go) makes one Config
-// per combination of the axes' values:
+// A sweep file is a configuration with axes. LoadSweep (sweep_load.go, axes.go) reads the
+// runs of each combination of the axes' values:
 //
 //	base = "default"            # a built-in experiment, or a path from this file's folder
 //	seed = [1, 2, 3]            # the same arrivals for every system
