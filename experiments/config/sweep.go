@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 )
 
@@ -24,14 +23,11 @@ func (s *Sweep) Points(ctx context.Context) ([]SweepPoint, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if s.Alter != nil {
-			s.Alter(&p)
-		}
-		hash, err := hashes.Hash(&p)
+		hash, err := hashes.Hash(p)
 		if err != nil {
 			return nil, err
 		}
-		one := SweepPoint{p, hash}
+		one := SweepPoint{*p, hash}
 		if other := seen[hash]; other != nil {
 			where := s.file.name
 			if n := len(p.Settings); n > 0 {
@@ -47,7 +43,16 @@ func (s *Sweep) Points(ctx context.Context) ([]SweepPoint, error) {
 }
 
 // Runs lists the runs of all variants.
-func (s *Sweep) Runs() []Point { return slices.Concat(s.Variants...) }
+func (s *Sweep) Runs() []*Point { return pointers(s.Variants...) }
+
+func pointers(variants ...[]Point) (all []*Point) {
+	for _, runs := range variants {
+		for i := range runs {
+			all = append(all, &runs[i])
+		}
+	}
+	return all
+}
 
 // Source returns the name of the sweep's file or built-in experiment.
 func (s *Sweep) Source() string { return s.file.name }

@@ -45,8 +45,6 @@ type Sweep struct {
 
 	file  *document
 	files []string // that were read
-	// Alter changes every point; nil changes none.
-	Alter func(*Point)
 }
 
 // LoadSweep reads a sweep. Layers, lowest first: the built-in default experiment, the file's bases,
@@ -174,18 +172,9 @@ func loadSweep(ctx context.Context, path string, sets []string, search bool, var
 		}
 	}
 	if varied == nil {
-		err = below.inputs.oneLevel(pointers(s.Variants...))
+		err = below.inputs.oneLevel(s.Runs())
 	}
 	return s, err
-}
-
-func pointers(variants ...[]Point) (all []*Point) {
-	for _, runs := range variants {
-		for i := range runs {
-			all = append(all, &runs[i])
-		}
-	}
-	return all
 }
 
 // Texts returns the texts of a sweep's or plan's file and of its bases, the deepest first.

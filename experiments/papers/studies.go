@@ -193,7 +193,9 @@ func (l *Studies) goodput(e *experiments.Experiment) error {
 func (l *Studies) load(name string) (*config.Sweep, error) {
 	s, err := config.LoadSweep(l.ctx, name, l.Sets)
 	if err == nil {
-		s.Alter = l.alter
+		for _, p := range s.Runs() {
+			l.alter(p)
+		}
 	}
 	return s, err
 }

@@ -35,7 +35,7 @@ func AskSweep(ctx context.Context, s *config.Sweep) (*Question, error) {
 	runs, err := s.Points(ctx)
 	q := &Question{Command: "simulate", Name: s.Name, Axes: append([]string{}, s.Axes...), Runs: runs,
 		Inputs: s.Paths()}
-	if err == nil && len(s.Axes) == 0 && s.Alter == nil {
+	if err == nil && len(s.Axes) == 0 {
 		q.Config, err = config.TOML(s.Variants[0])
 	}
 	return q, err

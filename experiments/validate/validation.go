@@ -64,7 +64,7 @@ func (v *Validation) Do(ctx context.Context) (report *Report, notes []string, er
 	if v.Planned == nil {
 		v.Planned = func(int) {}
 	}
-	v.Sweep.Alter = func(p *config.Point) {
+	for _, p := range v.Sweep.Runs() {
 		p.System.Simulation.Heads = "full"
 		p.Output = config.Output{Steps: true}
 	}
