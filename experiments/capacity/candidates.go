@@ -71,8 +71,7 @@ func compared(ctx context.Context, s *config.Sweep, search bool) ([]Candidate, e
 	var candidates []Candidate
 	hashes := config.NewHasher()
 	seen := map[string]int{}
-	for _, swept := range points {
-		p := swept.Point
+	for _, p := range points {
 		if why := noRate(&p.Workload); search && why != "" {
 			return nil, fmt.Errorf("%s: %s", s.Source(), why)
 		}

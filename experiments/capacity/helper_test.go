@@ -56,7 +56,7 @@ func pointOf(t testing.TB, text string) config.Point {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return points[0].Point
+	return points[0]
 }
 
 // offers lists the offers of a plan, given by its text.

@@ -22,7 +22,7 @@ func mustSweep(t *testing.T, path string, sets ...string) *Sweep {
 	return s
 }
 
-func mustPoints(t *testing.T, s *Sweep) []SweepPoint {
+func mustPoints(t *testing.T, s *Sweep) []Point {
 	t.Helper()
 	points, err := s.Points(t.Context())
 	if err != nil {
@@ -32,7 +32,7 @@ func mustPoints(t *testing.T, s *Sweep) []SweepPoint {
 }
 
 // sweepOf writes a sweep file and expands it.
-func sweepOf(t *testing.T, text string, sets ...string) []SweepPoint {
+func sweepOf(t *testing.T, text string, sets ...string) []Point {
 	t.Helper()
 	return mustPoints(t, mustSweep(t, testkit.Write(t, "s.toml", text), sets...))
 }

@@ -31,6 +31,7 @@ type Point struct {
 
 	// The rest is no part of the point's identity.
 
+	Hash     string         // by Sweep.Points: the name of its folder
 	Settings []Setting      // by the axes of its sweep
 	Warnings []warn.Warning // of its configuration
 	// NoRate is set if the model, the card or the trace differs from the built-in experiment's and no

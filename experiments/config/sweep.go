@@ -8,27 +8,18 @@ import (
 	"strings"
 )
 
-// SweepPoint is one run of a sweep.
-type SweepPoint struct {
-	Point
-	Hash string // names the point's folder
-}
-
-// Points lists the runs with their hashes. Two runs with the same configuration are an error.
-func (s *Sweep) Points(ctx context.Context) ([]SweepPoint, error) {
-	var points []SweepPoint
-	seen := map[string]*SweepPoint{}
+// Points lists the runs, each with its hash. Two runs with the same configuration are an error.
+func (s *Sweep) Points(ctx context.Context) (points []Point, err error) {
+	seen := map[string]*Point{}
 	hashes := NewHasher()
 	for _, p := range s.Runs() {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		hash, err := hashes.Hash(p)
-		if err != nil {
+		if p.Hash, err = hashes.Hash(p); err != nil {
 			return nil, err
 		}
-		one := SweepPoint{*p, hash}
-		if other := seen[hash]; other != nil {
+		if other := seen[p.Hash]; other != nil {
 			where := s.file.name
 			if n := len(p.Settings); n > 0 {
 				where = cmp.Or(p.Settings[n-1].where, where)
@@ -36,8 +27,8 @@ func (s *Sweep) Points(ctx context.Context) ([]SweepPoint, error) {
 			return nil, fmt.Errorf("%s: %s runs twice: with %s and with %s", where, p.Name,
 				settingsText(other.Settings), settingsText(p.Settings))
 		}
-		seen[hash] = &one
-		points = append(points, one)
+		seen[p.Hash] = p
+		points = append(points, *p)
 	}
 	return points, nil
 }

@@ -28,7 +28,7 @@ func mustSweep(t *testing.T, path string, sets ...string) *config.Sweep {
 	return s
 }
 
-func mustPoints(t *testing.T, s *config.Sweep) []config.SweepPoint {
+func mustPoints(t *testing.T, s *config.Sweep) []config.Point {
 	t.Helper()
 	points, err := s.Points(t.Context())
 	if err != nil {

@@ -126,7 +126,7 @@ func (l *Studies) plan(all []experiments.Experiment) error {
 			continue
 		}
 		s, err := l.load(e.Name)
-		var swept []config.SweepPoint
+		var swept []config.Point
 		if err == nil {
 			swept, err = s.Points(l.ctx)
 		}
@@ -134,10 +134,10 @@ func (l *Studies) plan(all []experiments.Experiment) error {
 			return fmt.Errorf("%s: %w", e.Name, err)
 		}
 		for _, p := range swept {
-			points[p.Hash] = p.Point
+			points[p.Hash] = p
 		}
 	}
-	missing, _, err := l.Store.Missing(l.ctx, slices.Collect(maps.Values(points)))
+	missing, _, err := l.Store.Missing(l.ctx, slices.Collect(maps.Values(points)), false)
 	l.Planned(len(missing))
 	return err
 }
@@ -156,7 +156,7 @@ func (l *Studies) sweep(e *experiments.Experiment) error {
 	if err != nil {
 		return err
 	}
-	results, notes, err := l.Store.Do(l.ctx, run.Grid{Run: l.counted, Workers: l.Workers}, q.Points())
+	results, notes, err := l.Store.Do(l.ctx, run.Grid{Run: l.counted, Workers: l.Workers}, q.Runs)
 	l.notes = append(l.notes, notes...)
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ func TestTunedParametersAreAsWritten(t *testing.T) {
 		for _, experiment := range []string{"fig10b", "fig14b"} {
 			used := false
 			for _, p := range mustPoints(t, mustSweep(t, experiment)) {
-				used = (&Change{f, 2}).apply(&p.Point, "changed.toml") || used
+				used = (&Change{f, 2}).apply(&p, "changed.toml") || used
 			}
 			// Llama3-8B's systems never save with the GPU, and prefill alone has no outputs.
 			if want := !(f.Name == "save.contention" && experiment == "fig10b") &&
@@ -103,7 +103,7 @@ func TestSwapped(t *testing.T) {
 		want       float64
 	}{{"fig15", 8}, {"fig10b", 1.85}, {"psa-fig6a", 8}, {"psa-fig6c", 1.85}, {"fig14b", 0.001}} {
 		for _, p := range mustPoints(t, mustSweep(t, c.experiment)) {
-			if Swapped().apply(&p.Point, ""); p.Workload.OutputScale != c.want {
+			if Swapped().apply(&p, ""); p.Workload.OutputScale != c.want {
 				t.Errorf("%s: %s has outputs x %g, want %g", c.experiment, p.Model,
 					p.Workload.OutputScale, c.want)
 			}

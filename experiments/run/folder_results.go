@@ -65,7 +65,7 @@ func (f *Folder) Write(all ...File) ([]string, error) {
 
 // Finish writes the tables of the results. Summaries are named by the labels of the runs.
 func (f *Folder) Finish(results []Result) ([]string, error) {
-	byHash := map[string]*config.SweepPoint{}
+	byHash := map[string]*config.Point{}
 	for i := range f.question.Runs {
 		byHash[f.index.Runs[i].Hash] = &f.question.Runs[i]
 	}

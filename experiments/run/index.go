@@ -46,7 +46,7 @@ func (f *Folder) indexOf(q *Question) (Index, error) {
 		Axes: append([]string{}, q.Axes...), Runs: []IndexRun{}, Files: []string{}}
 	for i := range q.Runs {
 		p := &q.Runs[i]
-		hash, err := f.Store.Hash(&p.Point)
+		hash, err := f.Store.Hash(p)
 		if err != nil {
 			return x, err
 		}

@@ -18,7 +18,7 @@ type Question struct {
 	Config  []byte   // the resolved configuration; nil where axes change it
 	Axes    []string // keys that differ between runs
 	// Runs are the runs known in advance; nil if the answer chooses runs as it goes.
-	Runs   []config.SweepPoint
+	Runs   []config.Point
 	Inputs []string // files that the command reads
 }
 
@@ -39,15 +39,6 @@ func AskSweep(ctx context.Context, s *config.Sweep) (*Question, error) {
 		q.Config, err = config.TOML(s.Variants[0])
 	}
 	return q, err
-}
-
-// Points lists the runs known in advance.
-func (q *Question) Points() []config.Point {
-	points := make([]config.Point, len(q.Runs))
-	for i := range q.Runs {
-		points[i] = q.Runs[i].Point
-	}
-	return points
 }
 
 // Settings returns the axis settings of each known run, by key; nil without axes.

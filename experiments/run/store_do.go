@@ -16,7 +16,7 @@ import (
 // results with the error.
 func (s *Store) Do(ctx context.Context, grid Grid, points []config.Point) (results []Result,
 	notes []string, err error) {
-	missing, notes, err := s.missing(ctx, points, grid.Again != nil)
+	missing, notes, err := s.Missing(ctx, points, grid.Again != nil)
 	if err != nil {
 		return nil, notes, err
 	}
@@ -52,15 +52,9 @@ func IsFull(err error) bool {
 		errors.Is(err, syscall.EFBIG)
 }
 
-// Missing lists the points that are not stored completely. Notes name damaged ones.
-func (s *Store) Missing(ctx context.Context, points []config.Point) (missing []config.Point,
-	notes []string, err error) {
-	return s.missing(ctx, points, false)
-}
-
-// missing is Missing. With again, a run near a limit that another command stored without its
-// repeats is missing too.
-func (s *Store) missing(ctx context.Context, points []config.Point, again bool) (
+// Missing lists the points that are not stored completely. With again, a run near a limit that
+// another command stored without its repeats is missing too. Notes name damaged ones.
+func (s *Store) Missing(ctx context.Context, points []config.Point, again bool) (
 	missing []config.Point, notes []string, err error) {
 	for _, p := range points {
 		if err := ctx.Err(); err != nil {

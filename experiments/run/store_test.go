@@ -45,7 +45,7 @@ func runSweep(t *testing.T, dir string, s *config.Sweep, workers int, run Runner
 		return run(ctx, p, sink)
 	}
 	results, notes, err = f.Store.Do(t.Context(), Grid{Run: counted, Workers: workers},
-		f.question.Points())
+		f.question.Runs)
 	if err == nil {
 		if _, err := f.Finish(results); err != nil {
 			t.Fatal(err)
@@ -130,7 +130,7 @@ func TestSweepIndexFindsEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if _, _, err := f.Store.Do(t.Context(), Grid{Run: pretend}, f.question.Points()); err != nil {
+	if _, _, err := f.Store.Do(t.Context(), Grid{Run: pretend}, f.question.Runs); err != nil {
 		t.Fatal(err)
 	}
 	index, err := ReadIndex("out")
@@ -154,7 +154,7 @@ func TestLongestFirst(t *testing.T) {
 		"[\"vllm\", \"sparseserve\"]\n[[axis]]\ngrid.workload.rate = [0.1, 0.2]"))
 	var points []config.Point
 	for _, p := range mustPoints(t, s) {
-		points = append(points, p.Point)
+		points = append(points, p)
 	}
 	var names []string
 	for _, p := range longestFirst(points) {

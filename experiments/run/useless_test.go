@@ -34,7 +34,7 @@ func TestUselessSettingsAreWarnedOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sum, err := NewSimulator().Run(context.Background(), points[0].Point, Sink{})
+		sum, err := NewSimulator().Run(context.Background(), points[0], Sink{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -44,7 +44,7 @@ func (v *Validation) index(lives, simulated []string) error {
 			}
 			*path.into = filepath.ToSlash(rel)
 		}
-		steps, err := priced(&p.Point, lives[i])
+		steps, err := priced(p, lives[i])
 		if err != nil {
 			return err
 		}
@@ -72,14 +72,6 @@ func requestsOf(points []config.Point) int {
 		specs[i] = points[i].Workload
 	}
 	return traces.Count(specs...)
-}
-
-func pointsOf(swept []config.SweepPoint) []config.Point {
-	points := make([]config.Point, len(swept))
-	for i := range swept {
-		points[i] = swept[i].Point
-	}
-	return points
 }
 
 // folder returns the name of a run's folder, derived from its label.

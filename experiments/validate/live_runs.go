@@ -39,7 +39,7 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 		}
 		store.device = v.device
 	}
-	v.Planned(requestsOf(pointsOf(missing)))
+	v.Planned(requestsOf(missing))
 	var steps []live.RecordedStep
 	store.finish = func(dir string) error {
 		text, err := marshalCalls(steps)
@@ -57,7 +57,7 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 	kept := len(v.points) - len(missing)
 	var failed []error
 	for i, inARow := 0, 0; i < len(missing) && inARow < 2; i++ { // after two the machine is at fault
-		_, err := grid.Do(ctx, []config.Point{missing[i].Point})
+		_, err := grid.Do(ctx, []config.Point{missing[i]})
 		switch {
 		case err == nil:
 			kept, inARow = kept+1, 0
@@ -84,15 +84,15 @@ func (v *Validation) liveStore() *liveStore {
 
 // without continues with the points whose live runs are kept, if this machine lacks the library for
 // making the missing ones.
-func (v *Validation) without(missing []config.SweepPoint, why error) error {
+func (v *Validation) without(missing []config.Point, why error) error {
 	what := fmt.Sprintf("%s: %d of %d live runs are not kept, the first is %s", v.Dir, len(missing),
 		len(v.points), missing[0].Label())
 	if len(missing) == len(v.points) || !errors.Is(why, cuda.ErrNoLibrary) {
 		return fmt.Errorf("%s: %w", what, why)
 	}
 	v.notes = append(v.notes, fmt.Sprintf("%s; those are left out: %v", what, why))
-	v.points = slices.DeleteFunc(v.points, func(p config.SweepPoint) bool {
-		return slices.ContainsFunc(missing, func(m config.SweepPoint) bool { return m.Label() == p.Label() })
+	v.points = slices.DeleteFunc(v.points, func(p config.Point) bool {
+		return slices.ContainsFunc(missing, func(m config.Point) bool { return m.Label() == p.Label() })
 	})
 	return nil
 }

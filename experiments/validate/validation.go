@@ -53,7 +53,7 @@ type Validation struct {
 	hashes *config.Hasher
 	names  map[string]string // of runs' folders, by the hash of the point
 	device string
-	points []config.SweepPoint
+	points []config.Point
 	notes  []string
 }
 
@@ -122,7 +122,7 @@ func (v *Validation) simulations(ctx context.Context) (places []string, err erro
 		return v.Simulate(ctx, p, sink)
 	}
 	_, notes, err := store.Do(ctx, run.Grid{Run: simulate, Workers: v.Workers, Finished: v.Finished,
-		Missing: func(missing []config.Point) { v.Planned(requestsOf(missing)) }}, pointsOf(v.points))
+		Missing: func(missing []config.Point) { v.Planned(requestsOf(missing)) }}, v.points)
 	v.notes = append(v.notes, notes...)
 	if err != nil {
 		return nil, fmt.Errorf("simulation: %w", err)
@@ -134,9 +134,9 @@ func (v *Validation) simulations(ctx context.Context) (places []string, err erro
 type finder func(*config.Point) (dir, note string, err error)
 
 // missing lists the points that a store does not keep.
-func (v *Validation) missing(find finder) (missing []config.SweepPoint, err error) {
+func (v *Validation) missing(find finder) (missing []config.Point, err error) {
 	for i := range v.points {
-		dir, note, err := find(&v.points[i].Point)
+		dir, note, err := find(&v.points[i])
 		if err != nil {
 			return nil, err
 		}
@@ -154,7 +154,7 @@ func (v *Validation) missing(find finder) (missing []config.SweepPoint, err erro
 func (v *Validation) folders(in string, find finder) ([]string, error) {
 	dirs := make([]string, len(v.points))
 	for i := range v.points {
-		dir, note, err := find(&v.points[i].Point)
+		dir, note, err := find(&v.points[i])
 		if err != nil {
 			return nil, err
 		}

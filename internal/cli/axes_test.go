@@ -80,7 +80,7 @@ func TestSweepNearALimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one := []config.Point{points[0].Point}
+	one := []config.Point{points[0]}
 	if _, _, err := store.Do(t.Context(), run.Grid{Run: near}, one); err != nil || paced.Load() != 0 {
 		t.Fatalf("without: %d runs with other step times, %v", paced.Load(), err)
 	}

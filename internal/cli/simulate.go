@@ -41,7 +41,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	points := q.Points()
+	points := q.Runs
 	if s.Tasks > 0 {
 		return s.share(app, s.Out, s.Points, func(store *run.Store) ([]string, error) {
 			var own []config.Point // every n-th
@@ -73,7 +73,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 			return fmt.Errorf("--record: %w", err)
 		}
 	}
-	missing, _, err := folder.Store.Missing(ctx, points)
+	missing, _, err := folder.Store.Missing(ctx, points, false)
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func answerOf(sweep *config.Sweep, q *run.Question, folder *run.Folder,
 		Settings: q.Settings()}
 	var units []string
 	for i := range q.Runs {
-		p := &q.Runs[i].Point
+		p := &q.Runs[i]
 		runs.Systems = append(runs.Systems, p.System)
 		if unit := capacity.RateUnit(&p.Workload); !slices.Contains(units, unit) {
 			units = append(units, unit)
