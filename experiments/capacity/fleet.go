@@ -58,15 +58,16 @@ type Share struct {
 func (r *fleetRun) shares() []Share {
 	mean := meanTrial(r.trials)
 	var all []Share
-	if !r.slo.requests {
+	each := r.slo.Rule == config.SLORequests
+	if !each {
 		for i := range r.slo.bounds {
 			b := &r.slo.bounds[i]
 			all = append(all, Share{b.String(), b.Name, mean.Bounded[i] / b.Limit})
 		}
 	}
-	limit := max(r.slo.missShare, 1e-9)
-	words := fmt.Sprintf("at most %g %% of the requests ", 100*r.slo.missShare)
-	if r.slo.requests {
+	limit := max(r.slo.MissShare, 1e-9)
+	words := fmt.Sprintf("at most %g %% of the requests ", 100*r.slo.MissShare)
+	if each {
 		all = append(all, Share{words + "rejected or without a bound", "requests", mean.Missed / limit})
 	}
 	if mean.Rejected > 0 {

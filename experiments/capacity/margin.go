@@ -44,7 +44,7 @@ func (l limits) lessError(p *config.Point) (limits, error) {
 // judge makes the run count the requests that miss one of these limits, if each request has to meet
 // them.
 func (l limits) judge(p *config.Point) {
-	if l.requests {
+	if l.Rule == config.SLORequests {
 		p.SLO.Hold(l.bounds)
 	}
 }

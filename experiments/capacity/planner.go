@@ -235,7 +235,7 @@ func longest(w *traces.Spec, trials []Trial) (requests int) {
 // limitsOf returns the service level of a point on its model and card.
 func limitsOf(p *config.Point) (limits, error) {
 	bounds, err := p.Bounds()
-	return limits{bounds, p.SLO.Rule == config.SLORequests, p.SLO.MissShare}, err
+	return limits{p.SLO, bounds}, err
 }
 
 // probe runs a candidate under a workload with some seeds.

@@ -41,11 +41,10 @@ type Trial struct {
 	e2e            float64 // mean, s
 }
 
-// limits are the service level for trials.
+// limits are the service level for trials, with its bounds on a machine.
 type limits struct {
-	bounds    []config.Bound
-	requests  bool    // each request is held to the bounds
-	missShare float64 // of requests that may be rejected or miss a bound
+	config.SLO
+	bounds []config.Bound
 }
 
 // why names the bounds of the service level that the trials miss in their mean; it is empty if they
@@ -55,20 +54,8 @@ func (l limits) why(trials []Trial) []string {
 		return []string{"nothing completed"}
 	}
 	mean := meanTrial(trials)
-	var why []string
-	if mean.Rejected > l.missShare {
-		why = append(why, "rejected")
-	}
-	if l.requests && mean.Missed > l.missShare && len(why) == 0 {
-		why = append(why, "requests")
-	}
-	late := false
-	for i, b := range l.bounds {
-		if !l.requests && mean.Bounded[i] > b.Limit {
-			why, late = append(why, b.Name), late || b.Name == "delay"
-		}
-	}
-	if mean.Unstable && !late {
+	why := l.Exceeded(mean.Rejected, mean.Missed, mean.Bounded, l.bounds)
+	if mean.Unstable && !slices.Contains(why, "delay") {
 		why = append(why, "queue")
 	}
 	return why

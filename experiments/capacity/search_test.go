@@ -18,7 +18,7 @@ import (
 // papers is the service level of the papers: 1 s for P99 TBT, 2 s for the mean delay.
 func papers() limits {
 	slo := config.SLO{TBTS: 1, TBTStat: "p99", DelayS: 2, DelayStat: "mean"}
-	return limits{bounds: slo.Bounds(0), missShare: 0.01}
+	return limits{config.SLO{MissShare: 0.01}, slo.Bounds(0)}
 }
 
 // crossing is a search over seeds whose scheduling delay passes the limit of 2
@@ -240,7 +240,7 @@ func TestWhyARateIsNotSustained(t *testing.T) {
 // the statistics are.
 func TestRequestsMeetTheLevel(t *testing.T) {
 	slo := papers()
-	slo.requests = true
+	slo.Rule = config.SLORequests
 	for _, c := range []struct {
 		missed, rejected float64
 		want             string

@@ -160,18 +160,30 @@ func (s *SLO) Missed(sum *metrics.Summary, bounds []Bound) []string {
 	if sum.Completed == 0 {
 		return []string{"nothing completed"}
 	}
-	var missed []string
-	if sum.RejectedShare() > s.MissShare {
+	bad, values := 0.0, make([]float64, len(bounds))
+	if sum.GoodShare != nil {
+		bad = 1 - *sum.GoodShare
+	}
+	for i := range bounds {
+		values[i] = bounds[i].Value(sum)
+	}
+	return s.Exceeded(sum.RejectedShare(), bad, values, bounds)
+}
+
+// Exceeded is Missed of the shares of requests that were rejected, and rejected or without a bound,
+// and of the values of the bounds.
+func (s *SLO) Exceeded(rejected, bad float64, values []float64, bounds []Bound) (missed []string) {
+	if rejected > s.MissShare {
 		missed = append(missed, "rejected")
 	}
 	if s.Rule == SLORequests { // a rejected request counts in both shares
-		if sum.GoodShare != nil && 1-*sum.GoodShare > s.MissShare && len(missed) == 0 {
+		if bad > s.MissShare && len(missed) == 0 {
 			missed = append(missed, "requests")
 		}
 		return missed
 	}
 	for i := range bounds {
-		if bounds[i].Value(sum) > bounds[i].Limit {
+		if values[i] > bounds[i].Limit {
 			missed = append(missed, bounds[i].Name)
 		}
 	}
