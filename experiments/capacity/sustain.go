@@ -53,25 +53,37 @@ const (
 // choice is reproducible.
 func ChooseRates(ctx context.Context, simulate run.Runner, variants [][]config.Point) ([]Chosen,
 	error) {
-	var chosen []Chosen
-	for _, group := range alikeTraffic(variants) {
-		w := &variants[group[0]][0].Workload
+	var all []Chosen
+	known := map[string]int{} // by model and traffic
+	for i, runs := range variants {
+		if !runs[0].NoRate {
+			continue
+		}
+		key, w := traffic(runs), &runs[0].Workload
 		if hasTurns(w) {
 			return nil, fmt.Errorf("workload.rate: not set, and requests of %s wait for the answers "+
 				"before them; set it to sessions/s", w.Trace)
 		}
-		count := traces.Count(*w)
-		systems, err := sustainedBy(ctx, simulate, variants, group)
-		if err != nil {
-			return nil, err
+		if _, ok := known[key]; !ok {
+			systems, err := sustainedBy(ctx, simulate, slices.DeleteFunc(slices.Clone(variants),
+				func(of []config.Point) bool { return !of[0].NoRate || traffic(of) != key }))
+			if err != nil {
+				return nil, err
+			}
+			known[key] = len(all)
+			all = append(all, Chosen{runs[0].Model, ratesFor(systems), systems})
 		}
-		rates, n := ratesFor(systems), requestsFor(systems)
-		chosen = append(chosen, Chosen{variants[group[0]][0].Model, rates, systems})
-		for _, i := range group {
-			variants[i] = underRates(variants[i], rates, n, count)
-		}
+		c := &all[known[key]]
+		variants[i] = underRates(runs, c.Rates, requestsFor(c.Systems), traces.Count(*w))
 	}
-	return chosen, nil
+	return all, nil
+}
+
+// traffic names the model and the traffic of a variant.
+func traffic(runs []config.Point) string {
+	w := runs[0].Workload
+	w.Rate = 0
+	return fmt.Sprint(runs[0].Model, w)
 }
 
 // underRates returns the runs of a variant under other rates, and with n requests if it names no
@@ -109,35 +121,14 @@ type Chosen struct {
 	Systems []Sustained
 }
 
-// alikeTraffic groups the variants whose rates are to be chosen, by model and traffic.
-func alikeTraffic(variants [][]config.Point) (groups [][]int) {
-	of := map[string]int{}
-	for i, runs := range variants {
-		w := runs[0].Workload
-		w.Rate = 0
-		key := fmt.Sprint(runs[0].Model, w)
-		group, ok := of[key]
-		switch {
-		case !runs[0].NoRate:
-		case ok:
-			groups[group] = append(groups[group], i)
-		default:
-			of[key] = len(groups)
-			groups = append(groups, []int{i})
-		}
-	}
-	return groups
-}
-
-// sustainedBy measures the systems of a group of variants, each once.
-func sustainedBy(ctx context.Context, simulate run.Runner, variants [][]config.Point,
-	group []int) ([]Sustained, error) {
+// sustainedBy measures the systems of variants, each once.
+func sustainedBy(ctx context.Context, simulate run.Runner, variants [][]config.Point) ([]Sustained,
+	error) {
 	var points []config.Point
 	seen, hashes := map[string]bool{}, config.NewHasher()
-	for _, i := range group {
-		for _, p := range variants[i] {
-			p.Workload.Rate, p.Seed, p.Output, p.SLO = 1, variants[group[0]][0].Seed, config.Output{},
-				config.SLO{}
+	for _, runs := range variants {
+		for _, p := range runs {
+			p.Workload.Rate, p.Seed, p.Output, p.SLO = 1, variants[0][0].Seed, config.Output{}, config.SLO{}
 			p.Metrics = metrics.Cutoff{Warmup: metrics.CutNone, Drain: metrics.CutNone}
 			hash, err := hashes.Hash(&p)
 			if err != nil {

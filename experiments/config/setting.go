@@ -61,9 +61,6 @@ func (l *loader) chosen(key string) bool { g := l.last(key); return g.Key != "" 
 // asked reports whether the user may expect an effect from a key.
 func (l *loader) asked(key string) bool { return l.chosen(key) && !l.last(key).kept }
 
-// byFlag reports whether a flag or an axis sets a key.
-func (l *loader) byFlag(key string) bool { return l.last(key).flag }
-
 // drop removes settings.
 func (l *loader) drop(which func(g Setting) bool) {
 	l.settings = slices.DeleteFunc(slices.Clone(l.settings), which)

@@ -18,13 +18,6 @@ func LoadVaried(path string, sets []string, variants [][]Setting, search bool) (
 	return loadSweep(context.Background(), path, sets, search, &axis{values: variants})
 }
 
-// Only returns the sweep of one of its variants.
-func (s *Sweep) Only(variant int) *Sweep {
-	one := *s
-	one.Variants = s.Variants[variant : variant+1]
-	return &one
-}
-
 // SettableKey returns the key that word names: a whole key, or the end of a key, as in
 // max_requests.
 func SettableKey(word string) (string, error) {
