@@ -197,7 +197,8 @@ func TestChosenRatesAreTheSameEachTime(t *testing.T) {
 	}
 	p := config.Point{NoRate: true}
 	p.Workload.Trace = traces.Sessions
-	if _, err := ChooseRates(t.Context(), nil, [][]config.Point{{p}}); err == nil || errors.Is(err, errSeen) {
+	if _, err := ChooseRates(t.Context(), nil, [][]config.Point{{p}}); err == nil ||
+		errors.Is(err, errSeen) {
 		t.Errorf("sessions: %v", err)
 	}
 }

@@ -189,7 +189,8 @@ func axisPoint(doc *document, path string) ([]Setting, error) {
 
 // SettableKeys lists the keys that --set and axes can set.
 func SettableKeys() []string {
-	keys := slices.DeleteFunc(keysOf(new(Point)), func(key string) bool { return key == "system.name" })
+	keys := slices.DeleteFunc(keysOf(new(Point)),
+		func(key string) bool { return key == "system.name" })
 	figures, _ := hw.ChangeKeys()
 	for _, key := range figures {
 		keys = append(keys, "card."+key)

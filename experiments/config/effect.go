@@ -88,7 +88,7 @@ func (e effects) warnings() (all []warn.Warning) {
 	return all
 }
 
-// find adds the effects of chosen keys in the runs of a system to those of the configuration below.
+// find adds the effects of chosen keys in the runs of a system to the effects of the loader below.
 func (l *loader) find(below *loader, runs []Point) {
 	e := &below.effects
 	model, err := l.inputs.model(l.cfg.Model)

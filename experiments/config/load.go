@@ -90,7 +90,7 @@ func openDocument(path string) (*document, error) {
 	return doc, err
 }
 
-// root has every key outside of systems' own tables: those of a run and those of searches.
+// root has every key outside of systems' own tables: keys of a run, and keys of searches.
 type root struct {
 	Point
 	Goodput GoodputSearch `toml:"goodput"`
@@ -138,10 +138,12 @@ type customSystem struct {
 func newLoader() *loader {
 	p := Point{Workload: traces.DefaultSpec(), Scores: score.Default,
 		Fleet: fleet.Spec{Replicas: 1, Router: fleet.RoundRobin}}
-	return &loader{inputs: inputs{}, variants: 1, effects: newEffects(), cfg: root{p, DefaultGoodputSearch(), DefaultPlan()},
+	return &loader{inputs: inputs{}, variants: 1, effects: newEffects(),
+		cfg: root{p, DefaultGoodputSearch(), DefaultPlan()},
 		lists: map[string]reflect.Value{"workload.rate": reflect.ValueOf([]float64(nil)),
 			"seed":                 reflect.ValueOf([]uint64(nil)),
-			"workload.concurrency": reflect.ValueOf([]int{0}), "fleet.replicas": reflect.ValueOf([]int{1})}}
+			"workload.concurrency": reflect.ValueOf([]int{0}),
+			"fleet.replicas":       reflect.ValueOf([]int{1})}}
 }
 
 // clone returns a loader that can apply more documents without an effect on this one. Both share

@@ -67,7 +67,8 @@ func (l *loader) finish() ([]Point, error) {
 			of = append(of, p)
 		}
 		own.find(l, of)
-		l.stepsGiven = l.stepsGiven || own.chosen("system.max_tokens") || own.chosen("prefill.chunk_tokens")
+		l.stepsGiven = l.stepsGiven || own.chosen("system.max_tokens") ||
+			own.chosen("prefill.chunk_tokens")
 		all = append(all, of...)
 	}
 	return all, nil

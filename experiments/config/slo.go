@@ -103,7 +103,7 @@ func (s *SLO) Bounds(decodeIterationS float64) []Bound {
 	return all
 }
 
-// Hold replaces limits of the service level by those of bounds.
+// Hold replaces limits of the service level by the limits of bounds.
 func (s *SLO) Hold(bounds []Bound) {
 	for _, b := range bounds {
 		limit, _ := s.bound(b.Name)

@@ -11,7 +11,7 @@ import (
 // nameFits matches permitted names of systems.
 const nameFits = `^[A-Za-z0-9][A-Za-z0-9._+-]*$`
 
-// systems resolves the systems, each in a loader of its own, whose settings are those of the system.
+// systems resolves the systems, each in a loader of its own with the settings of the system.
 // Layers, lowest first: the preset, [system] of files, the system's own [[systems]] table, --set
 // system.KEY.
 func (l *loader) systems() (all []*loader, err error) {
