@@ -142,9 +142,7 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 		cfg.Library = nil
 	}
 	if c.record != nil {
-		if cfg.RecordTo, err = dsa.NewRecordingWriter(c.record, cfg.SelectionShape()); err != nil {
-			t.Fatal(err)
-		}
+		cfg.RecordTo = dsa.NewRecordingWriter(c.record, cfg.SelectionShape())
 	}
 	server, err := sim.NewServer(cfg)
 	if err != nil {

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -225,15 +224,11 @@ func (l *Live) serve(ctx context.Context, s *prepared, sink Sink) (sum metrics.S
 		return sum, err
 	}
 	defer file.Cleanup()
-	out := bufio.NewWriter(file)
-	if s.server.RecordTo, err = dsa.NewRecordingWriter(out, s.server.SelectionShape()); err != nil {
-		return sum, err
-	}
+	s.server.RecordTo = dsa.NewRecordingWriter(file, s.server.SelectionShape())
 	if sum, err = s.serve(ctx, sink, notes); sum.Completed == 0 {
 		return sum, err
 	}
-	return sum, errors.Join(err, s.server.RecordTo.Close(), out.Flush(),
-		file.CloseAtomicallyReplace())
+	return sum, errors.Join(err, s.server.RecordTo.Close(), file.CloseAtomicallyReplace())
 }
 
 // load summarizes the workload's requests as the server accepts them.

@@ -113,7 +113,7 @@ func damageable(t *testing.T, root string) (texts map[string]string,
 		"talks.json": `[{"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}]}]`,
 		"moon.jsonl": `{"timestamp": 0, "input_length": 700, "output_length": 2, ` +
 			`"hash_ids": [0, 1]}` + "\n",
-		"sel.bin": "sparseserve selections 2\n{\"layers\": 1}\n",
+		"sel.bin": "PK\x05\x06" + strings.Repeat("\x00", 16) + "\x0d\x00" + `{"layers": 1}`,
 	}
 	commands = map[string][]string{
 		"config.toml": append([]string{"simulate", "config.toml", "--json"}, small...),

@@ -1,14 +1,14 @@
 package dsa
 
 import (
+	"archive/zip"
 	"bufio"
-	"bytes"
-	"compress/gzip"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/sparseserve/sparseserve/internal/files"
 )
@@ -17,29 +17,18 @@ import (
 // on demand. Safe for concurrent use.
 type Recording struct {
 	Shape
-	r        io.ReaderAt
-	segments map[int]segment
-}
-
-type segment struct {
-	prompt, output int
-	at, bytes      int64
+	requests map[string]*zip.File
 }
 
 // OpenRecording reads the index of a recording of size bytes. It fails if the recording is
 // damaged.
 func OpenRecording(r io.ReaderAt, size int64) (*Recording, error) {
-	c := &Recording{r: r, segments: map[int]segment{}}
-	head := make([]byte, min(size, 4096))
-	if _, err := r.ReadAt(head, 0); err != nil && err != io.EOF {
-		return nil, err
+	archive, err := zip.NewReader(r, size)
+	if err != nil {
+		return nil, fmt.Errorf("not a recording of selections, or cut short: %w", err)
 	}
-	rest, ok := bytes.CutPrefix(head, []byte(recordingMagic))
-	line, _, whole := bytes.Cut(rest, []byte("\n"))
-	if !ok || !whole {
-		return nil, errors.New("not a recording of selections, or cut short")
-	}
-	if err := json.Unmarshal(line, &c.Shape); err != nil {
+	c := &Recording{requests: map[string]*zip.File{}}
+	if err := json.Unmarshal([]byte(archive.Comment), &c.Shape); err != nil {
 		return nil, fmt.Errorf("shape of the recording: %s", files.JSONWords(err))
 	}
 	if s := &c.Shape; s.Layers < 1 || s.KVHeads < 1 || s.DenseLayers < 0 || s.DenseLayers > s.Layers ||
@@ -47,46 +36,14 @@ func OpenRecording(r io.ReaderAt, size int64) (*Recording, error) {
 		return nil, fmt.Errorf("shape of the recording: %d layers, %d KV heads, %d dense layers, %d "+
 			"candidates", s.Layers, s.KVHeads, s.DenseLayers, s.Candidates)
 	}
-	return c, c.outline(int64(len(recordingMagic)+len(line)+1), size)
-}
-
-// outline reads the positions of the segments.
-func (c *Recording) outline(at, size int64) error {
-	short := func() error {
-		return fmt.Errorf("recording of selections is cut short after %d requests and %d bytes",
-			len(c.segments), size)
+	for _, f := range archive.File {
+		c.requests[f.Name] = f
 	}
-	var head [segmentBytes]byte
-	for {
-		n, err := c.r.ReadAt(head[:min(segmentBytes, max(0, size-at))], at)
-		if err != nil && err != io.EOF {
-			return err
-		}
-		word := func(i int) int { return int(binary.LittleEndian.Uint32(head[1+4*i:])) }
-		switch {
-		case n >= endBytes && head[0] == endMark:
-			if word(0) != len(c.segments) || at+endBytes != size {
-				return fmt.Errorf("recording of selections is damaged: %d requests, its end counts %d",
-					len(c.segments), word(0))
-			}
-			return nil
-		case n < segmentBytes:
-			return short()
-		case head[0] != segmentMark:
-			return fmt.Errorf("recording of selections is damaged at byte %d", at)
-		}
-		s := segment{prompt: word(1), output: word(2), at: at + segmentBytes,
-			bytes: int64(binary.LittleEndian.Uint64(head[13:]))}
-		if s.bytes < 0 || s.bytes > size-s.at {
-			return short()
-		}
-		c.segments[word(0)] = s
-		at = s.at + s.bytes
-	}
+	return c, nil
 }
 
 // Requests returns the number of recorded requests.
-func (c *Recording) Requests() int { return len(c.segments) }
+func (c *Recording) Requests() int { return len(c.requests) }
 
 // Replay replays one request's selections.
 type Replay struct {
@@ -105,20 +62,20 @@ type Replay struct {
 // they differ from the recording. It keeps the selections of the given groups (layer*KVHeads +
 // head), in rows in the same order. Groups of dense layers have no selection.
 func (c *Recording) Replay(request, prompt, output int, groups []int32) (*Replay, error) {
-	s, ok := c.segments[request]
+	f, ok := c.requests[strconv.Itoa(request)]
 	if !ok {
-		return nil, fmt.Errorf("request %d is not among the %d recorded ones", request, len(c.segments))
+		return nil, fmt.Errorf("request %d is not among the %d recorded ones", request, len(c.requests))
 	}
-	if s.prompt != prompt || s.output != output {
-		return nil, fmt.Errorf("request %d has %d prompt and %d output tokens, %d and %d when "+
-			"selections were recorded: another trace or seed", request, prompt, output, s.prompt, s.output)
+	if now := tokensOf(prompt, output); f.Comment != now {
+		return nil, fmt.Errorf("request %d has %s tokens, %s when selections were recorded: another "+
+			"trace or seed", request, now, f.Comment)
 	}
-	zip, err := c.unzip(s)
+	text, err := open(f)
 	if err != nil {
-		return nil, fmt.Errorf("recorded selections of request %d: %w", request, err)
+		return nil, fmt.Errorf("recorded selections of request %d are damaged: %w", request, err)
 	}
 	p := &Replay{Latest: NewLatest(len(groups)), request: request, k: c.Candidates,
-		row: make([]int, c.groups()), in: bufio.NewReader(zip)}
+		row: make([]int, c.groups()), in: bufio.NewReader(text)}
 	for i := range p.row {
 		p.row[i] = -1
 	}
@@ -130,20 +87,16 @@ func (c *Recording) Replay(request, prompt, output int, groups []int32) (*Replay
 	return p, p.readStep()
 }
 
-// unzip verifies a segment's checksum and opens the segment.
-func (c *Recording) unzip(s segment) (*gzip.Reader, error) {
-	text := io.NewSectionReader(c.r, s.at, s.bytes)
-	zip, err := gzip.NewReader(text)
+// open verifies the checksum of a file and opens it.
+func open(f *zip.File) (io.Reader, error) {
+	text, err := f.Open()
 	if err == nil {
-		_, err = io.Copy(io.Discard, zip)
+		_, err = io.Copy(io.Discard, text)
 	}
 	if err != nil {
-		return nil, files.PackedFault("gzip", err)
-	}
-	if _, err := text.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	return zip, zip.Reset(text)
+	return f.Open()
 }
 
 // Step advances to the decode step after the given number of generated tokens, with n candidate

@@ -69,10 +69,7 @@ func note(r *RecordingWriter, id int, steps []drawnStep, i int) {
 
 func recorded(t interface{ Fatal(...any) }, requests [][]drawnStep) []byte {
 	var file bytes.Buffer
-	r, err := NewRecordingWriter(&file, recordedShape)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := NewRecordingWriter(&file, recordedShape)
 	for i := 0; ; i++ { // side by side
 		more := false
 		for id, steps := range requests {
@@ -217,7 +214,7 @@ func TestRecordingDamaged(t *testing.T) {
 		damaged[bit/8] ^= 1 << (bit % 8)
 		if got, err := replayed(damaged); err != nil {
 			noticed++
-			if text := err.Error(); strings.HasPrefix(text, "gzip:") || strings.HasSuffix(text, " EOF") &&
+			if text := err.Error(); strings.HasPrefix(text, "zip:") || strings.HasSuffix(text, " EOF") &&
 				!strings.Contains(text, "damaged") {
 				t.Errorf("the error does not name the damaged data: %v", err)
 			}

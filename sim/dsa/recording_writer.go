@@ -1,13 +1,16 @@
 package dsa
 
 import (
+	"archive/zip"
 	"bytes"
-	"compress/gzip"
+	"compress/flate"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"reflect"
+	"strconv"
 )
 
 // Shape is the configuration of a recording of selections. A replay needs the same
@@ -45,53 +48,43 @@ func (s Shape) Same(now Shape) error {
 // groups is the number of (layer, KV head) pairs that select.
 func (s *Shape) groups() int { return (s.Layers - s.DenseLayers) * s.KVHeads }
 
-// A recording is the line recordingMagic, the shape as a line of JSON, a segment for each
-// finished request, and the end:
+// RecordingWriter writes a recording: a ZIP archive of a file for each finished request, named by
+// its number. The comment of the archive is the shape in JSON, that of a file tokensOf.
 //
-//	segment  'R', id, prompt and output tokens and bytes as uint32, uint32, uint32, uint64,
-//	         little-endian; then that many bytes of gzip
-//	end      'E', number of segments as uint32
-//
-// A segment holds the decode steps in which the context has more blocks than are selected. A
+// A file holds the decode steps in which the context has more blocks than are selected. A
 // step begins with the number of tokens generated before it; the groups of the sparse layers
 // follow in order. A group is stored in one of two forms: in full as 0, the number of
 // candidates attended to, the number of candidates loaded and the candidates in order; or as a
 // change from the step before: 1 + the number of dropped candidates, these candidates, the
 // number of added candidates and these candidates. The second form needs ascending rows whose
 // candidates are all attended to. All numbers are uvarints.
-const (
-	recordingMagic = "sparseserve selections 2\n"
-	segmentMark    = 'R'
-	endMark        = 'E'
-	segmentBytes   = 1 + 4 + 4 + 4 + 8
-	endBytes       = 1 + 4
-)
-
-// RecordingWriter writes a recording. It keeps the selections of unfinished requests in memory,
-// compressed. Not safe for concurrent use.
+//
+// The writer keeps the selections of unfinished requests in memory, compressed. Not safe for
+// concurrent use.
 type RecordingWriter struct {
-	w        io.Writer
-	shape    Shape
-	open     map[int]*segmentWriter
-	spare    []*segmentWriter
-	segments uint32
-	err      error
+	archive *zip.Writer
+	shape   Shape
+	open    map[int]*segment
+	spare   []*segment
 }
 
-type segmentWriter struct {
+// segment is the selections of one request.
+type segment struct {
 	bytes bytes.Buffer
-	zip   *gzip.Writer
-	entry []byte
+	pack  *flate.Writer
+	sum   uint32
+	size  int
+	entry []byte // the newest step, not packed yet
 }
 
-// NewRecordingWriter writes the header of a recording.
-func NewRecordingWriter(w io.Writer, shape Shape) (*RecordingWriter, error) {
-	text, err := json.Marshal(shape)
-	if err != nil {
-		return nil, err
-	}
-	_, err = fmt.Fprintf(w, "%s%s\n", recordingMagic, text)
-	return &RecordingWriter{w: w, shape: shape, open: map[int]*segmentWriter{}}, err
+// tokensOf identifies a request by its prompt and output tokens.
+func tokensOf(prompt, output int) string {
+	return fmt.Sprintf("%d prompt and %d output", prompt, output)
+}
+
+// NewRecordingWriter begins a recording.
+func NewRecordingWriter(w io.Writer, shape Shape) *RecordingWriter {
+	return &RecordingWriter{archive: zip.NewWriter(w), shape: shape, open: map[int]*segment{}}
 }
 
 // Step begins a decode step of a request after the given number of generated tokens, at least
@@ -99,7 +92,7 @@ func NewRecordingWriter(w io.Writer, shape Shape) (*RecordingWriter, error) {
 // requests may come between.
 func (r *RecordingWriter) Step(request, generated int) {
 	s := r.segment(request)
-	s.flush(r)
+	s.flush()
 	s.entry = binary.AppendUvarint(s.entry, uint64(generated))
 }
 
@@ -124,65 +117,61 @@ func (r *RecordingWriter) Add(request int, row Picks, follows bool) {
 	}
 }
 
-func (s *segmentWriter) put(values ...int) {
+func (s *segment) put(values ...int) {
 	for _, v := range values {
 		s.entry = binary.AppendUvarint(s.entry, uint64(v))
 	}
 }
 
-// Finish writes a request's segment.
+// Finish writes a request's file.
 func (r *RecordingWriter) Finish(request, prompt, output int) error {
 	s := r.segment(request)
 	delete(r.open, request)
-	s.flush(r)
-	if err := s.zip.Close(); err != nil && r.err == nil {
-		r.err = err
+	s.flush()
+	s.pack.Close() // into memory: no error
+	w, err := r.archive.CreateRaw(&zip.FileHeader{Name: strconv.Itoa(request),
+		Comment: tokensOf(prompt, output), Method: zip.Deflate, CRC32: s.sum,
+		CompressedSize64: uint64(s.bytes.Len()), UncompressedSize64: uint64(s.size)})
+	if err == nil {
+		_, err = w.Write(s.bytes.Bytes())
 	}
-	head := make([]byte, 0, segmentBytes)
-	head = append(head, segmentMark)
-	for _, v := range []int{request, prompt, output} {
-		head = binary.LittleEndian.AppendUint32(head, uint32(v))
-	}
-	r.write(binary.LittleEndian.AppendUint64(head, uint64(s.bytes.Len())))
-	r.write(s.bytes.Bytes())
-	r.segments++
-	s.bytes.Reset()
 	r.spare = append(r.spare, s)
-	return r.err
+	return err
 }
 
 // Close ends the recording. Unfinished requests are not written.
 func (r *RecordingWriter) Close() error {
-	r.write(binary.LittleEndian.AppendUint32([]byte{endMark}, r.segments))
-	return r.err
-}
-
-func (r *RecordingWriter) write(b []byte) {
-	if r.err == nil {
-		_, r.err = r.w.Write(b)
+	shape, err := json.Marshal(r.shape)
+	if err == nil {
+		err = r.archive.SetComment(string(shape))
 	}
+	if err != nil {
+		return err
+	}
+	return r.archive.Close()
 }
 
-func (r *RecordingWriter) segment(request int) *segmentWriter {
-	if s := r.open[request]; s != nil {
+func (r *RecordingWriter) segment(request int) *segment {
+	s := r.open[request]
+	if s != nil {
 		return s
 	}
-	var s *segmentWriter
 	if n := len(r.spare); n > 0 {
 		s, r.spare = r.spare[n-1], r.spare[:n-1]
-		s.zip.Reset(&s.bytes)
+		s.bytes.Reset()
+		s.pack.Reset(&s.bytes)
+		s.sum, s.size = 0, 0
 	} else {
-		s = &segmentWriter{}
-		s.zip, _ = gzip.NewWriterLevel(&s.bytes, gzip.BestSpeed) // the level is valid: no error
+		s = &segment{}
+		s.pack, _ = flate.NewWriter(&s.bytes, flate.BestSpeed) // the level is valid: no error
 	}
 	r.open[request] = s
 	return s
 }
 
-// flush compresses the last step.
-func (s *segmentWriter) flush(r *RecordingWriter) {
-	if _, err := s.zip.Write(s.entry); err != nil && r.err == nil {
-		r.err = err
-	}
+// flush packs the newest step.
+func (s *segment) flush() {
+	s.pack.Write(s.entry) // into memory: no error
+	s.sum, s.size = crc32.Update(s.sum, crc32.IEEETable, s.entry), s.size+len(s.entry)
 	s.entry = s.entry[:0]
 }
