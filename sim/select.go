@@ -5,10 +5,6 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// dsa.RecentSteps and kv.Lookback must be equal, because Cycle.Again counts reuse distances up to
-// this many steps.
-var _ [kv.Lookback]struct{} = [dsa.RecentSteps]struct{}{}
-
 // selection is the blocks that the decodes of a server attend to. Its selector decides them where
 // attention is sparse.
 type selection struct {
@@ -110,7 +106,7 @@ func (s *selection) kept() int {
 
 // of sets sel to the blocks that group g of the sample selects in r's current step.
 func (s *selection) of(r *request, g int, dense bool, sel *kv.Selection) {
-	sel.Follows, sel.Added, sel.Came, sel.Dropped = false, nil, nil, nil
+	sel.Follows = false
 	if sel.All = dense || r.grid < 0; sel.All {
 		return
 	}
@@ -174,8 +170,7 @@ func (s *selection) record(decodes []*request, layer int) {
 		}
 		for h := range heads {
 			s.of(r, layer*heads+h, false, sel)
-			s.RecordTo.Add(r.ID, dsa.Picks{Next: sel.Next, Used: sel.Used, Added: sel.Added,
-				Came: sel.Came, Dropped: sel.Dropped}, sel.Follows)
+			s.RecordTo.Add(r.ID, &sel.Picks)
 		}
 	}
 }

@@ -44,8 +44,8 @@ func (s cyclic) pick(r *request, g int, sel *kv.Selection) {
 	c := r.cycles[g]
 	turn := int(r.cursors[g].Phase) + r.steps
 	t := turn % c.Steps
-	sel.Follows, sel.Next, sel.Used = r.grid == r.lastGrid, c.Next(t), c.Used(t)
-	sel.Added, sel.Came, sel.Dropped = c.Changes(t)
+	sel.Picks = c.At(t)
+	sel.Follows = r.grid == r.lastGrid
 	sel.Again, sel.Old = c.Again(t)
 	sel.History, sel.Turn = c, turn
 }
@@ -82,19 +82,9 @@ func (s cyclic) recall(r *request) {
 // newest is a source of selections outside the library: a device, or a recording.
 type newest struct{ *selection }
 
-func (s newest) pick(r *request, g int, sel *kv.Selection) { r.newest(s.row(g), sel) }
+func (s newest) pick(r *request, g int, sel *kv.Selection) { sel.Picks = r.latest.Picks(s.row(g)) }
 
-// newest adds the newest candidates of a group to a selection.
-func (r *request) newest(g int, sel *kv.Selection) {
-	row, follows := r.latest.Picks(g)
-	sel.Follows, sel.Next, sel.Used = follows, row.Next, row.Used
-	sel.Added, sel.Came, sel.Dropped = row.Added, row.Came, row.Dropped
-}
-
-func (s newest) used(r *request, g int) int {
-	row, _ := r.latest.Picks(g)
-	return row.Used
-}
+func (s newest) used(r *request, g int) int { return r.latest.Picks(g).Used }
 
 func (s newest) alike() int { return 1 }
 
@@ -149,7 +139,7 @@ func (s layered) decide(r *request, candidates int) error {
 	return nil
 }
 
-func (s layered) pick(r *request, g int, sel *kv.Selection) { r.newest(g, sel) }
+func (s layered) pick(r *request, g int, sel *kv.Selection) { sel.Picks = r.latest.Picks(g) }
 
 func (s layered) used(r *request, g int) int {
 	return r.used[g/s.Geometry.KVHeads-s.Spec.Selection.DenseLayers]

@@ -1,6 +1,10 @@
 package dsa
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/sparseserve/sparseserve/sim/kv"
+)
 
 // Cycle is the selection trace of one group over a fixed number of candidate blocks. It holds
 // Steps steps and the changes of each step from the step before. It is immutable after Record
@@ -11,7 +15,7 @@ type Cycle struct {
 	next    []uint16 // [steps][picks]
 	added   []uint16 // [steps][added]
 	changes []uint16 // [steps][came, dropped]: read together
-	old     []uint16 // [steps] came, but not picked in the RecentSteps steps before
+	old     []uint16 // [steps] came, but not picked in the kv.Lookback steps before
 	again   [][3]uint64
 	ends    []ends // [Steps+1]
 }
@@ -21,9 +25,6 @@ type ends struct {
 	next, added, changes, old int32
 	used                      uint16
 }
-
-// RecentSteps is the largest reuse distance, in steps, that Again counts.
-const RecentSteps = 13
 
 // Record runs policy for the given number of steps and stores its selections. view(t) returns
 // the policy's input in step t, valid until the next call.
@@ -58,7 +59,7 @@ func recordAll(candidates, steps, classes int, policy ByHead,
 
 // follow computes the changes from step to step.
 func (s *Cycle) follow(in []uint64) {
-	var row Picks
+	var row kv.Picks
 	last := make([]int, s.Candidates) // step of the last pick; negative before the cycle's start
 	for t := range s.Steps {
 		for _, b := range s.Next(t) {
@@ -67,12 +68,12 @@ func (s *Cycle) follow(in []uint64) {
 	}
 	for t := range s.Steps {
 		row.Next = s.Next(t)
-		row.clear()
-		row.change(s.Next((t+s.Steps-1)%s.Steps), in)
+		row.Clear()
+		row.Change(s.Next((t+s.Steps-1)%s.Steps), in)
 		s.added = append(s.added, row.Added...)
 		s.changes = append(append(s.changes, row.Came...), row.Dropped...)
 		for _, b := range row.Came {
-			if gap := t - last[b]; gap <= RecentSteps { // gap is at least 2
+			if gap := t - last[b]; gap <= kv.Lookback { // gap is at least 2
 				s.again[t][(gap-2)/4] += 1 << ((gap - 2) % 4 * 16)
 			} else {
 				s.old = append(s.old, b)
@@ -91,7 +92,7 @@ func (s *Cycle) follow(in []uint64) {
 
 // At returns the selection of step t, 0 <= t < Steps, and its changes from the step before on
 // the cycle. Read only.
-func (s *Cycle) At(t int) (row Picks) {
+func (s *Cycle) At(t int) (row kv.Picks) {
 	row.Next, row.Used = s.Next(t), s.Used(t)
 	row.Added, row.Came, row.Dropped = s.Changes(t)
 	return row

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // Law 7: a selection is a subset of existing blocks, of size min(k, existing),
@@ -80,7 +81,7 @@ func TestStreamReplaysThePolicy(t *testing.T) {
 }
 
 // follow checks how a row follows from the one before by definition.
-func follow(t interface{ Fatalf(string, ...any) }, prev []uint16, row Picks) {
+func follow(t interface{ Fatalf(string, ...any) }, prev []uint16, row kv.Picks) {
 	var added, came, dropped []uint16
 	for i, b := range row.Next {
 		if !slices.Contains(prev, b) {
@@ -106,10 +107,10 @@ func again(t interface{ Fatalf(string, ...any) }, s *Cycle, step int) {
 	came, _ := s.Turn(step + s.Steps)
 	for _, b := range came {
 		gap := 1
-		for gap <= RecentSteps && !slices.Contains(s.Next((step+2*RecentSteps*s.Steps-gap)%s.Steps), b) {
+		for gap <= kv.Lookback && !slices.Contains(s.Next((step+2*kv.Lookback*s.Steps-gap)%s.Steps), b) {
 			gap++
 		}
-		if gap > RecentSteps {
+		if gap > kv.Lookback {
 			others = append(others, b)
 		} else {
 			lanes[(gap-2)/4] += 1 << ((gap - 2) % 4 * 16)

@@ -4,24 +4,22 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // Latest holds the newest selections of one request's groups when no Cycle holds them.
 type Latest struct {
-	rows    []Picks
-	follows []bool   // the row's changes refer to the step before
-	spare   []uint16 // buffer for the next row
-	in      []uint64
+	rows  []kv.Picks
+	spare []uint16 // buffer for the next row
+	in    []uint64
 }
 
 // NewLatest returns empty selections of the given number of groups.
-func NewLatest(groups int) *Latest {
-	return &Latest{rows: make([]Picks, groups), follows: make([]bool, groups)}
-}
+func NewLatest(groups int) *Latest { return &Latest{rows: make([]kv.Picks, groups)} }
 
-// Picks returns a group's selection; follows reports whether its changes refer to the step
-// before. Read only.
-func (r *Latest) Picks(g int) (row Picks, follows bool) { return r.rows[g], r.follows[g] }
+// Picks returns a group's selection. Read only.
+func (r *Latest) Picks(g int) kv.Picks { return r.rows[g] }
 
 // Choose sets a group's selection from a bitmap of k candidates. follows reports whether the
 // stored row is from the step before. It returns an error if the bitmap does not have k bits
@@ -54,8 +52,8 @@ func (r *Latest) Take(g int, next []uint16, used int, inOrder, follows bool) {
 func (r *Latest) set(g, used int, follows bool) {
 	row := &r.rows[g]
 	r.spare, row.Next, row.Used = row.Next, r.spare, used
-	row.clear()
-	if r.follows[g] = follows; follows {
+	row.Clear()
+	if row.Follows = follows; follows {
 		most := 0
 		for _, list := range [2][]uint16{row.Next, r.spare} {
 			for _, b := range list {
@@ -65,7 +63,7 @@ func (r *Latest) set(g, used int, follows bool) {
 		for len(r.in) <= most/64 {
 			r.in = append(r.in, 0)
 		}
-		row.change(r.spare, r.in)
+		row.Change(r.spare, r.in)
 	}
 	r.spare = r.spare[:0]
 }
@@ -99,8 +97,8 @@ func (r *Latest) alter(g int, dropped, added []uint16, follows bool) error {
 
 // keep repeats a group's selection of the step before.
 func (r *Latest) keep(g int) {
-	r.rows[g].clear()
-	r.follows[g] = true
+	r.rows[g].Clear()
+	r.rows[g].Follows = true
 }
 
 // first selects a group's first k candidates.

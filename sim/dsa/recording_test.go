@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // drawnStep is what one request selected in one step, by group of the sparse layers.
 type drawnStep struct {
 	generated, candidates int
-	rows                  []Picks
-	follows               []bool
+	rows                  []kv.Picks
 }
 
 var recordedShape = Shape{Layers: 3, KVHeads: 2, DenseLayers: 1, BlockTokens: 16, SinkBlocks: 1,
@@ -41,10 +42,10 @@ func drawRequest(t *rapid.T) []drawnStep {
 			if err := rows.Choose(g, in, s.Candidates, len(steps) > 0 && gap == 1); err != nil {
 				t.Fatal(err)
 			}
-			row, follows := rows.Picks(g)
+			row := rows.Picks(g)
 			row.Next, row.Dropped = slices.Clone(row.Next), slices.Clone(row.Dropped)
 			row.Added, row.Came = slices.Clone(row.Added), slices.Clone(row.Came)
-			step.rows, step.follows = append(step.rows, row), append(step.follows, follows)
+			step.rows = append(step.rows, row)
 		}
 		steps = append(steps, step)
 	}
@@ -62,8 +63,8 @@ func rangeOf(n int) []int {
 // note records a drawn request's step i.
 func note(r *RecordingWriter, id int, steps []drawnStep, i int) {
 	r.Step(id, steps[i].generated)
-	for g, row := range steps[i].rows {
-		r.Add(id, row, steps[i].follows[g])
+	for g := range steps[i].rows {
+		r.Add(id, &steps[i].rows[g])
 	}
 }
 
@@ -132,16 +133,16 @@ func TestReplayIsWhatWasRecorded(t *testing.T) {
 					if g < 2 {
 						continue // of the dense layer
 					}
-					row, follows := p.Latest.Picks(i)
+					row := p.Latest.Picks(i)
 					want := steps[at].rows[g-2]
 					if !slices.Equal(row.Next, want.Next) || row.Used != want.Used {
 						t.Fatalf("request %d, token %d, group %d: %v, want %v", id, generated, g, row, want)
 					}
-					if follows != (generated > steps[0].generated) {
+					if row.Follows != (generated > steps[0].generated) {
 						t.Fatalf("request %d, token %d, group %d: follows the step before: %v", id, generated,
-							g, follows)
+							g, row.Follows)
 					}
-					if follows {
+					if row.Follows {
 						follow(t, before[i], row)
 					}
 					before[i] = slices.Clone(row.Next)
@@ -156,9 +157,8 @@ func twoSteps() []drawnStep {
 	steps := []drawnStep{{generated: 1, candidates: 9}, {generated: 2, candidates: 9}}
 	for i := range steps {
 		for range recordedShape.groups() {
-			steps[i].rows = append(steps[i].rows, Picks{Next: []uint16{uint16(i), 2, 3, 5, 8}, Used: 5,
+			steps[i].rows = append(steps[i].rows, kv.Picks{Follows: i > 0, Next: []uint16{uint16(i), 2, 3, 5, 8}, Used: 5,
 				Added: []uint16{0}, Came: []uint16{uint16(i)}, Dropped: []uint16{0}})
-			steps[i].follows = append(steps[i].follows, i > 0)
 		}
 	}
 	return steps
@@ -197,8 +197,8 @@ func TestRecordingDamaged(t *testing.T) {
 					return "", err
 				}
 				for g := range 2 {
-					row, follows := p.Latest.Picks(g)
-					fmt.Fprintln(&rows, row, follows)
+					row := p.Latest.Picks(g)
+					fmt.Fprintln(&rows, row)
 				}
 			}
 		}

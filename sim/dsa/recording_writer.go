@@ -11,6 +11,8 @@ import (
 	"io"
 	"reflect"
 	"strconv"
+
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // Shape is the configuration of a recording of selections. A replay needs the same
@@ -96,11 +98,10 @@ func (r *RecordingWriter) Step(request, generated int) {
 	s.entry = binary.AppendUvarint(s.entry, uint64(generated))
 }
 
-// Add records a group's selection in the step; follows reports whether its changes are from the
-// step before.
-func (r *RecordingWriter) Add(request int, row Picks, follows bool) {
+// Add records a group's selection in the step.
+func (r *RecordingWriter) Add(request int, row *kv.Picks) {
 	s := r.segment(request)
-	if !follows || row.Used < len(row.Next) || r.shape.Microbatch > 0 {
+	if !row.Follows || row.Used < len(row.Next) || r.shape.Microbatch > 0 {
 		s.put(0, row.Used, len(row.Next))
 		for _, b := range row.Next {
 			s.put(int(b))

@@ -3,17 +3,11 @@ package kv
 import "slices"
 
 // Selection is the blocks that one group attends to in one step: the first Sinks blocks, the
-// blocks from Tail on, and the listed candidates between.
+// blocks from Tail on, and the picks between: block = Sinks + index.
 type Selection struct {
+	Picks
 	Sinks, Tail int
-	Next        []uint16 // candidate indices: block = Sinks + index
-	Used        int      // the first Used are attended to, the others are only loaded
-	// The change from the last step's selection, if known:
-	Follows bool
-	Added   []uint16 // positions in Next of newly selected candidates
-	Came    []uint16 // these candidates
-	Dropped []uint16 // deselected candidates
-	All     bool     // every block is selected
+	All         bool // every block is selected
 
 	// History is the repeatable trace of this selection and the selections that follow, or nil.
 	// The fields after it are valid only with a history:

@@ -50,7 +50,7 @@ func TestLaw11MoreSlotsNeverMissMore(t *testing.T) {
 				c.BeginStep([]*Seq{s})
 				for _, l := range c.layers {
 					for g := l.From; g < l.To; g++ {
-						c.Access(s, g, &Selection{Sinks: 1, Tail: 31, Next: next, Used: len(next)})
+						c.Access(s, g, &Selection{Sinks: 1, Tail: 31, Picks: Picks{Next: next, Used: len(next)}})
 					}
 					if _, err := c.Fill(l); err != nil {
 						t.Fatal(err)
@@ -167,8 +167,8 @@ func steady(t testing.TB, cfg Config, groups int) func() {
 		for _, l := range c.layers {
 			for _, s := range seqs {
 				for g := l.From; g < l.To; g++ {
-					*sel = Selection{Sinks: 2, Tail: 398, Next: sets[at], Used: k, Follows: true, Added: added[at],
-						Came: came[at], Dropped: dropped[at]}
+					*sel = Selection{Sinks: 2, Tail: 398, Picks: Picks{Next: sets[at], Used: k, Follows: true,
+						Added: added[at], Came: came[at], Dropped: dropped[at]}}
 					c.Access(s, g, sel)
 				}
 			}

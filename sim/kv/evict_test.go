@@ -119,7 +119,7 @@ func victims(t *testing.T, eviction string, score Score, selections ...uint16) [
 			}
 		}
 		c.BeginStep([]*Seq{s})
-		c.Access(s, 0, &Selection{Tail: 10, Next: []uint16{next}, Used: 1})
+		c.Access(s, 0, &Selection{Tail: 10, Picks: Picks{Next: []uint16{next}, Used: 1}})
 		if _, err := c.Fill(c.layers[0]); err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +178,7 @@ func TestSieveHandMovesOnWhenARequestGoes(t *testing.T) {
 		t.Helper()
 		for _, b := range blocks {
 			c.BeginStep([]*Seq{s})
-			c.Access(s, 0, &Selection{Tail: 10, Next: []uint16{b}, Used: 1})
+			c.Access(s, 0, &Selection{Tail: 10, Picks: Picks{Next: []uint16{b}, Used: 1}})
 			if _, err := c.Fill(c.layers[0]); err != nil {
 				t.Fatal(err)
 			}

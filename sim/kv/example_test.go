@@ -27,7 +27,7 @@ func ExampleCache() {
 	for _, next := range [][]uint16{{1, 3}, {1, 2}, {0, 2}} {
 		c.BeginStep([]*kv.Seq{s})
 		// Block 0 is a sink, block 5 the window; candidate i is block 1+i.
-		c.Access(s, 0, &kv.Selection{Sinks: 1, Tail: 5, Next: next, Used: len(next)})
+		c.Access(s, 0, &kv.Selection{Sinks: 1, Tail: 5, Picks: kv.Picks{Next: next, Used: len(next)}})
 		loads, err := c.Fill(c.Layers()[0])
 		fmt.Println(loads, err)
 	}

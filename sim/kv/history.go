@@ -55,8 +55,7 @@ type again struct {
 	sum   int // upper bound of the sum of all lanes
 }
 
-// Lookback is the largest reuse distance, in steps, that lanes count. It equals
-// dsa.RecentSteps.
+// Lookback is the largest reuse distance, in steps, that lanes count.
 const Lookback = 13
 
 // waits reports whether an access can be deferred: the selection follows the group's last one,

@@ -106,8 +106,8 @@ func (x *script) pick(id, g, candidates, k int, sel *Selection) {
 		}
 	}
 	merged = merged[:rapid.IntRange(1, len(merged)).Draw(x.t, "size")]
-	*sel = Selection{Sinks: sel.Sinks, Tail: sel.Tail, Next: merged,
-		Used: rapid.IntRange(0, len(merged)).Draw(x.t, "used")}
+	*sel = Selection{Sinks: sel.Sinks, Tail: sel.Tail, Picks: Picks{Next: merged,
+		Used: rapid.IntRange(0, len(merged)).Draw(x.t, "used")}}
 	if old != nil {
 		sel.Follows = true
 		sel.Added, sel.Came, sel.Dropped = differ(old, merged)

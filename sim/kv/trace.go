@@ -92,15 +92,16 @@ func (t *Trace) begin(c *Cache, decodes []*Seq) {
 // access records a selection of the current step.
 func (t *Trace) access(s *Seq, g int, sel *Selection) {
 	step := &t.steps[len(t.steps)-1]
-	row := tracedRow{uint16(t.place[s.id]), uint16(g), Selection{All: sel.All, Follows: sel.Follows}}
+	kept := Selection{All: sel.All}
 	if !sel.All {
-		row.Sinks, row.Tail, row.Next, row.Used = sel.Sinks, sel.Tail, slices.Clone(sel.Next), sel.Used
+		kept = Selection{Sinks: sel.Sinks, Tail: sel.Tail, Picks: sel.Picks}
+		kept.Next = slices.Clone(sel.Next)
+		if sel.Follows {
+			kept.Added, kept.Came, kept.Dropped = slices.Clone(sel.Added), slices.Clone(sel.Came),
+				slices.Clone(sel.Dropped)
+		}
 	}
-	if sel.Follows {
-		row.Added, row.Came, row.Dropped = slices.Clone(sel.Added), slices.Clone(sel.Came),
-			slices.Clone(sel.Dropped)
-	}
-	step.rows = append(step.rows, row)
+	step.rows = append(step.rows, tracedRow{uint16(t.place[s.id]), uint16(g), kept})
 }
 
 // free records that a request was freed.

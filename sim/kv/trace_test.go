@@ -251,7 +251,7 @@ func TestOptimumByHand(t *testing.T) {
 	c.Extend(s, 40)
 	for _, next := range []uint16{0, 1, 2, 3, 0, 1, 4, 0, 1, 2, 3} {
 		c.BeginStep([]*Seq{s})
-		c.Access(s, 0, &Selection{Tail: 10, Next: []uint16{next}, Used: 1})
+		c.Access(s, 0, &Selection{Tail: 10, Picks: Picks{Next: []uint16{next}, Used: 1}})
 		if _, err := c.Fill(c.layers[0]); err != nil {
 			t.Fatal(err)
 		}
