@@ -35,9 +35,6 @@ func (t *tiered) openSeq(r *request) {
 // nameBlocks makes a request's saved blocks visible to later requests, which share their slots.
 func (t *tiered) nameBlocks(r *request) {
 	_, saved := r.seq.Full()
-	if t.pool != nil {
-		t.pool.Enter(&r.table, saved)
-	}
 	t.cache.Name(r.seq, t.keysOf(r, saved))
 }
 
@@ -47,7 +44,7 @@ func (t *tiered) nameBlocks(r *request) {
 func (t *tiered) keysOf(r *request, blocks int) []uint64 {
 	if t.pool != nil {
 		for b := len(r.keys); b < blocks; b++ {
-			r.keys = append(r.keys, uint64(r.table.Block(b)))
+			r.keys = append(r.keys, uint64(r.table.Blocks()[b]))
 		}
 		return r.keys[:blocks]
 	}
@@ -83,8 +80,7 @@ func (t *tiered) prefixSelection(r *request, g int, dense bool, sel *kv.Selectio
 	}
 	t.sel.pick(r, g, sel)
 	sel.Sinks, sel.Tail = t.Spec.Selection.SinkBlocks, t.hitBlocks(r.Request)
-	sel.Next = sel.Next[:sel.Used]
-	sel.Follows, sel.Added, sel.Came, sel.Dropped, sel.History = false, nil, nil, nil, nil
+	sel.Picks, sel.History = kv.Picks{Next: sel.Next[:sel.Used], Used: sel.Used}, nil
 }
 
 // accessPrefixes makes a layer's prefills access their selected prefix blocks in the cache.

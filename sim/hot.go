@@ -63,7 +63,6 @@ type buffered struct {
 type swaps struct {
 	loaded     int64
 	longest    int64 // largest part of loaded that one request has
-	given      int64 // loads of the step already assigned to layers
 	selections int64 // selected blocks in the sampled groups
 	swapped    int   // decodes of the step whose selections are looked up in buffers
 }
@@ -194,8 +193,7 @@ func (b *buffered) lookUp(r *request, eighths int) {
 // layer's prefills filled. The kernel that loads also saves the rows of new tokens.
 func (b *buffered) move(layer int) error {
 	st := b.st
-	upTo := b.scaled(b.loaded) * int64(layer+1) / int64(b.Model.Layers)
-	st.moves.Loads, b.given = upTo-b.given, upTo
+	st.moves.Loads = share(b.scaled(b.loaded), layer, b.Model.Layers)
 	st.moves.Longest = min(st.moves.Loads, b.scaled(b.longest)/int64(b.Model.Layers))
 	all := st.closedIn(layer, b.Geometry.BlockTokens)
 	heads := int64(b.Geometry.KVHeads)
@@ -218,7 +216,7 @@ func (b *buffered) end(now des.Time) {
 		rec.Selected, rec.Loaded = (selected+block-1)/block, (loaded+block-1)/block
 		return
 	}
-	rec.Selected, rec.Loaded = b.scaled(b.selections), b.given
+	rec.Selected, rec.Loaded = b.scaled(b.selections), b.scaled(b.loaded)
 }
 
 // share saves the metadata of the blocks that the step fills. When it and the KV are in DRAM, later

@@ -26,8 +26,8 @@ type tiered struct {
 // layerMoves is what the layers of one step move.
 type layerMoves struct {
 	runs, ran     int   // layers that the step runs, and layers run so far
-	loaded, begun share // blocks loaded by selections, and for prefixes of chunked prefills that begin
-	joined        share // blocks that share the slots of other requests
+	loaded, begun int64 // blocks loaded by selections, and for prefixes of chunked prefills that begin
+	joined        int64 // blocks that share the slots of other requests
 	before        kv.Stats
 	resumed       int64 // the cache's Resumed count before the layer's prefills write
 	inFlight      bool  // a decode's prefill still has saves in flight
@@ -42,8 +42,7 @@ func newTiered(m resident) (*tiered, error) {
 		Microbatch: m.microbatch(), Score: m.sel.scores(), Trace: m.Trace,
 		Addressed: m.Addressed, Tables: m.Addressed && spec.GPULookup(),
 	})
-	z := sizes{m, cache, sched.AllocatesByChunk(spec.Scheduler)}
-	return &tiered{sizes: z}, err
+	return &tiered{sizes: sizes{m, cache, sched.AllocatesByChunk(spec.Scheduler)}}, err
 }
 
 func (t *tiered) uniform() bool { return false }
@@ -240,17 +239,16 @@ func (t *tiered) loadShare() error {
 			t.byRound = addRounds(t.byRound, t.cache.Rounds())
 		}
 		after := t.cache.Stats()
-		t.loaded.all = t.cache.Scale(sum)
-		t.joined.all = t.cache.Scale(joined)
+		t.loaded, t.joined = t.cache.Scale(sum), t.cache.Scale(joined)
 		if t.adopts() {
-			t.begun.all = t.cache.Scale(after.Resumed - t.before.Resumed)
-			t.loaded.all -= t.begun.all
+			t.begun = t.cache.Scale(after.Resumed - t.before.Resumed)
+			t.loaded -= t.begun
 		}
 	}
-	t.ran++
 	m := &t.st.moves
-	m.Loads, m.Prefix = t.loaded.next(t.ran, t.runs), t.begun.next(t.ran, t.runs)
-	m.Joined = t.joined.next(t.ran, t.runs)
+	m.Loads, m.Prefix = share(t.loaded, t.ran, t.runs), share(t.begun, t.ran, t.runs)
+	m.Joined = share(t.joined, t.ran, t.runs)
+	t.ran++
 	return nil
 }
 
@@ -270,16 +268,9 @@ func (t *tiered) access(l *kv.Layer) (int64, error) {
 	return t.path.access(l, t.sel.dense(l.Number))
 }
 
-// share is a step's total for the whole model, spread evenly over its layers, with the amount
-// already assigned.
-type share struct{ all, given int64 }
-
-// next returns the part of the layer with number ran (from 1) of runs layers.
-func (p *share) next(ran, runs int) int64 {
-	upTo := p.all * int64(ran) / int64(runs)
-	n := upTo - p.given
-	p.given = upTo
-	return n
+// share returns the i-th of n parts of a step's total, which is spread evenly over its layers.
+func share(all int64, i, n int) int64 {
+	return all*int64(i+1)/int64(n) - all*int64(i)/int64(n)
 }
 
 // loadInRounds divides the layer's loads among its rounds. Blocks that are not candidates belong to
@@ -309,10 +300,8 @@ func (t *tiered) roundLoads(layer int) []int64 {
 		return t.cache.Rounds()
 	}
 	t.loads = t.loads[:0]
-	layers := int64(t.Model.Layers)
 	for _, n := range t.byRound {
-		n = t.cache.Scale(n)
-		t.loads = append(t.loads, n*int64(layer+1)/layers-n*int64(layer)/layers)
+		t.loads = append(t.loads, share(t.cache.Scale(n), layer, t.Model.Layers))
 	}
 	return t.loads
 }

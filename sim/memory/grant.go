@@ -88,10 +88,8 @@ func (t *Table) Loaded() Load { return t.loaded }
 // Holds reports whether the request holds blocks.
 func (t *Table) Holds() bool { return t != nil && len(t.blocks) > 0 }
 
-// Full returns the number of leading blocks that other requests can find.
-func (t *Table) Full() int { return t.full }
-
-// Blocks returns the pool's numbers of the table's blocks. It is valid until the table changes.
+// Blocks returns the pool's numbers of the table's blocks. It is valid until the table changes. A
+// number is unique while its block is held.
 func (t *Table) Blocks() []int32 { return t.blocks }
 
 // Text returns the pieces of the prompt or, with all, of the prompt and the output. The output is
@@ -102,7 +100,3 @@ func (t *Table) Text(all bool) []prefix.Piece {
 	}
 	return t.pieces[:len(t.pieces)-1]
 }
-
-// Block returns the pool's number of the table's i-th block. The number is unique while the block
-// is held.
-func (t *Table) Block(i int) int32 { return t.blocks[i] }

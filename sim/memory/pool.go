@@ -33,8 +33,7 @@ type Pool struct {
 
 	// Layers are the layers of blocks where some have windows.
 	Layers WindowLayers
-	// Late delays the reuse of blocks until Enter is called for them. It is set with offloading,
-	// where a block can be shared only once it is saved.
+	// Late delays the reuse of blocks until they are saved, as with offloading.
 	Late    bool
 	late    []saving // released blocks whose save is in progress
 	pending []save   // that were begun with Save, oldest first
@@ -192,13 +191,6 @@ func (p *Pool) grant(t *Table, tokens, now, keep int) bool {
 	}
 	h.computed = now
 	return true
-}
-
-// Enter makes the first blocks of a table visible to other requests.
-func (p *Pool) Enter(t *Table, blocks int) {
-	for t.full < blocks {
-		p.enter(t)
-	}
 }
 
 // begin gives a table its matched blocks.

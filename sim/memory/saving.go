@@ -1,6 +1,6 @@
 package memory
 
-// With Pool.Late, blocks become visible once they are saved. A request may release blocks during
+// With Pool.Late, blocks become visible once they are saved (Save, Saved). A request may release blocks during
 // their save. Such a block is not allocated before the save has ended; then it becomes visible to
 // others.
 
@@ -22,12 +22,9 @@ type save struct {
 // Save records that the saves of a step include the leading blocks of a table, which enter the
 // index with Saved.
 func (p *Pool) Save(t *Table, blocks int, step int64) {
-	t.Saving(blocks, step)
+	t.saving, t.savedBy = max(t.saving, blocks), step
 	p.pending = append(p.pending, save{t, t.turn, blocks, step})
 }
-
-// Saving records that the saves of a step include the table's leading blocks.
-func (t *Table) Saving(blocks int, step int64) { t.saving, t.savedBy = max(t.saving, blocks), step }
 
 // hold keeps the blocks of a released table whose saves have not ended. It returns the number of
 // blocks before them.
@@ -53,8 +50,8 @@ func (p *Pool) hold(t *Table) (before int) {
 func (p *Pool) Saved(step int64) {
 	n := 0
 	for ; n < len(p.pending) && p.pending[n].step <= step; n++ {
-		if s := &p.pending[n]; s.table.turn == s.turn {
-			p.Enter(s.table, s.blocks)
+		for s := &p.pending[n]; s.table.turn == s.turn && s.table.full < s.blocks; {
+			p.enter(s.table)
 		}
 	}
 	p.pending = p.pending[:copy(p.pending, p.pending[n:])]

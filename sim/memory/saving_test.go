@@ -42,9 +42,9 @@ func TestLawBlocksAreHeldWhileTheyAreSaved(t *testing.T) {
 	if !p.Admit(g, 20, 20) {
 		t.Fatal("five of eight blocks are not granted")
 	}
-	p.Enter(first, 1)
-	first.Saving(2, 6)
-	first.Saving(4, 7)
+	p.enter(first)
+	p.Save(first, 2, 6)
+	p.Save(first, 4, 7)
 	was := slices.Clone(first.Blocks())
 	p.Release(g, true)
 	check(first)
@@ -93,7 +93,7 @@ func TestHeldBlocksAllocateNothing(t *testing.T) {
 		p.Match(g, 40)
 		p.Admit(g, 40, 40)
 		step++
-		table.Saving(10, step)
+		p.Save(table, 10, step)
 		p.Release(g, true)
 		p.Saved(step)
 	}); n > 0 {
