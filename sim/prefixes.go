@@ -18,10 +18,10 @@ type prefixes struct {
 	tiers    PrefixDevice // moves what is below HBM; nil without tiers
 	schedule func(at des.Time, kind eventKind, n int64)
 
-	looksAt des.Time          // time of the scheduled event for the end of a save
-	landing map[int]*request  // requests by ID whose prefix is being loaded
-	used    metrics.PrefixUse // since the last step's record
-	lost    metrics.PrefixUse // evictions up to the last step's record
+	looksAt des.Time            // time of the scheduled event for the end of a save
+	landing map[int]*request    // requests by ID whose prefix is being loaded
+	used    metrics.PrefixStats // since the last step's record
+	lost    [3]int64            // evictions up to the last step's record
 }
 
 // newMemory returns KV memory of the given number of blocks.
@@ -168,13 +168,14 @@ func (p *prefixes) begin(r *request, first bool, l *PrefixLoad) {
 		if rec.HitDRAM, rec.HitSSD = load.Tokens-load.SSD, load.SSD; p.Spec.Offload.On {
 			rec.HitDRAM = r.Hit
 		}
-		u.Asked += int64(r.Target)
-		u.Hit += int64(r.Hit)
-		u.HitDRAM += int64(rec.HitDRAM)
-		u.HitSSD += int64(rec.HitSSD)
+		u.PromptTokens += int64(r.Target)
+		u.HitTokens += int64(r.Hit)
+		u.HBM.HitTokens += int64(r.Hit - rec.HitDRAM - rec.HitSSD)
+		u.DRAM.HitTokens += int64(rec.HitDRAM)
+		u.SSD.HitTokens += int64(rec.HitSSD)
 	default:
-		u.Again += int64(r.Target)
-		u.HitAgain += int64(r.Hit)
+		u.Preempted.PromptTokens += int64(r.Target)
+		u.Preempted.HitTokens += int64(r.Hit)
 	}
 	if load.Tokens > 0 && p.Spec.PrefixCache.Overlap != OverlapRequest {
 		more := p.load(load)
@@ -190,11 +191,16 @@ func (p *prefixes) load(l memory.Load) PrefixLoad {
 	return PrefixLoad{Bytes: int64(l.Tokens) * token, SSD: int64(l.SSD) * token}
 }
 
+// count counts a load.
+func (p *prefixes) count(l *PrefixLoad) {
+	p.used.DRAM.LoadedBytes += l.Bytes - l.SSD
+	p.used.SSD.LoadedBytes += l.SSD
+}
+
 // fetch makes the device load the prefix of a request that waits for it. landed ends the load.
 func (p *prefixes) fetch(now des.Time, r *request) {
 	l := p.load(r.table.Loaded())
-	p.used.Loaded += l.Bytes
-	p.used.LoadedSSD += l.SSD
+	p.count(&l)
 	p.landing[r.ID] = r
 	p.schedule(max(now, p.tiers.FetchPrefix(now, l)), landed, int64(r.ID))
 }
@@ -213,8 +219,8 @@ func (p *prefixes) save(at des.Time) (any bool) {
 		return false
 	}
 	bytes, onSSD := int64(dram)*p.chunkBytes(), int64(ssd)*p.chunkBytes()
-	p.used.Saved += bytes
-	p.used.SavedSSD += onSSD
+	p.used.DRAM.WrittenBytes += bytes
+	p.used.SSD.WrittenBytes += onSSD
 	p.memory.Written(p.tiers.SavePrefix(at, bytes, onSSD))
 	return dram > 0
 }
@@ -235,22 +241,18 @@ func (p *prefixes) await(now des.Time) {
 }
 
 // use returns and resets what was used since the last call, with the loads of the ending step.
-func (p *prefixes) use(l *PrefixLoad) metrics.PrefixUse {
+func (p *prefixes) use(l *PrefixLoad) (u metrics.PrefixStats) {
 	if !p.Spec.CachesPrefixes() {
-		return metrics.PrefixUse{}
+		return u
 	}
-	u := p.used
-	u.Loaded += l.Bytes
-	u.LoadedSSD += l.SSD
+	p.count(l)
 	*l = PrefixLoad{}
+	u, p.used = p.used, u
 	hbm, dram, ssd := p.memory.Lost()
 	if p.Spec.Offload.On { // the pool's blocks are in DRAM
 		hbm, dram = 0, hbm
 	}
-	u.Evicted += hbm - p.lost.Evicted
-	u.EvictedDRAM += dram - p.lost.EvictedDRAM
-	u.EvictedSSD += ssd - p.lost.EvictedSSD
-	p.lost = metrics.PrefixUse{Evicted: hbm, EvictedDRAM: dram, EvictedSSD: ssd}
-	p.used = metrics.PrefixUse{}
+	u.HBM.Evicted, u.DRAM.Evicted, u.SSD.Evicted = hbm-p.lost[0], dram-p.lost[1], ssd-p.lost[2]
+	p.lost = [3]int64{hbm, dram, ssd}
 	return u
 }

@@ -72,8 +72,9 @@ var (
 		"prefix_ssd_written_bytes,prefix_blocks_evicted",
 		func(r *metrics.Step) []any {
 			u := &r.Prefix
-			return []any{u.Asked, u.Hit, u.HitDRAM, u.HitSSD, u.Loaded, u.Saved, u.LoadedSSD, u.SavedSSD,
-				u.Evicted}
+			return []any{u.PromptTokens, u.HitTokens, u.DRAM.HitTokens, u.SSD.HitTokens,
+				u.DRAM.LoadedBytes + u.SSD.LoadedBytes, u.DRAM.WrittenBytes, u.SSD.LoadedBytes,
+				u.SSD.WrittenBytes, u.HBM.Evicted}
 		}}
 	replicaColumns = columns[metrics.Step]{"replica",
 		func(r *metrics.Step) []any { return []any{r.Replica} }}

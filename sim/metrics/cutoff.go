@@ -60,7 +60,7 @@ type journal struct {
 // lostUse is the prefix cache use of a failed replica after the end of its last step.
 type lostUse struct {
 	at  des.Time
-	use PrefixUse
+	use PrefixStats
 }
 
 // cut returns the number of requests to leave out at the start and at the end. settled is false if
@@ -163,7 +163,6 @@ func (m *Run) windowed() *Run {
 	of := m.of
 	of.Cutoff = Cutoff{}
 	w := New(of)
-	w.observed = m.observed
 	for _, at := range j.arrivals[warmup : n-drain] {
 		w.Arrived(at)
 	}
@@ -176,7 +175,7 @@ func (m *Run) windowed() *Run {
 			refused++
 		}
 	}
-	w.rates, w.start, w.end = rates{}, from, to
+	w.observed, w.rates, w.start, w.end = m.observed, rates{}, from, to
 	for i := range j.ended {
 		if r := &j.ended[i]; r.Rejected == "" && r.LastToken > from && r.LastToken <= to {
 			w.finished(&r.Request)
@@ -215,19 +214,18 @@ func orNone(rule string) string {
 func (m *Run) replay(r *Life) {
 	m.retried += r.Retries
 	if r.Rejected != "" {
-		m.rejected(r.Rejected)
+		m.Reject(r)
 		return
 	}
 	if r.Prompt < r.Given {
-		m.truncations.add(r.Given, r.Prompt)
+		m.Truncate(r.Given, r.Prompt)
 	}
-	m.QueueDelay.add(r.Scheduled - r.Arrival)
+	m.Schedule(r, r.Scheduled)
 	m.preemptions += r.Preemptions
 	for _, t := range r.gaps {
 		m.TBT.add(t)
 	}
-	m.recalls.add(&r.Recalled)
-	m.completed(&r.Request)
+	m.Complete(r)
 }
 
 // replaySteps counts the steps that end in the window, and the resource use of all steps within it.

@@ -1,52 +1,21 @@
 package metrics
 
-// PrefixUse counts the use of the prefix cache.
-type PrefixUse struct {
-	Asked           int64 // prompt tokens of first prefills that began
-	Hit             int64 // hit tokens
-	HitDRAM, HitSSD int64 // hit tokens below HBM; with offloading all hits are in DRAM
-	// Again counts tokens of prefills that restarted after a preemption or a replica's failure,
-	// generated tokens included. HitAgain counts their cached tokens, which mostly come from the same
-	// request.
-	Again, HitAgain int64
-	// Evicted counts HBM blocks whose content was evicted, EvictedDRAM and EvictedSSD chunks.
-	Evicted, EvictedDRAM, EvictedSSD int64
-	// Bytes. Loaded: to HBM, including LoadedSSD from SSD. Saved: to DRAM, or through DRAM to SSD if
-	// there is no DRAM tier. SavedSSD: written to SSD.
-	Loaded, LoadedSSD, Saved, SavedSSD int64
-}
-
-// Add adds o to u.
-func (u *PrefixUse) Add(o *PrefixUse) {
-	u.Asked += o.Asked
-	u.Hit += o.Hit
-	u.HitDRAM += o.HitDRAM
-	u.Again += o.Again
-	u.HitAgain += o.HitAgain
-	u.HitSSD += o.HitSSD
-	u.Evicted += o.Evicted
-	u.EvictedDRAM += o.EvictedDRAM
-	u.EvictedSSD += o.EvictedSSD
-	u.Loaded += o.Loaded
-	u.LoadedSSD += o.LoadedSSD
-	u.Saved += o.Saved
-	u.SavedSSD += o.SavedSSD
-}
-
-// PrefixStats summarises the prefix cache of a run.
+// PrefixStats counts the use of the prefix cache in a step or in a run.
 type PrefixStats struct {
 	PromptTokens int64   `json:"prompt_tokens"` // of first prefills that began
 	HitTokens    int64   `json:"hit_tokens"`
-	HitShare     float64 `json:"hit_share"` // HitTokens / PromptTokens
+	HitShare     float64 `json:"hit_share"` // HitTokens / PromptTokens, of a run
 	// Preempted counts prefills that restarted after a preemption or a replica's failure.
 	Preempted PrefixAgain `json:"preempted,omitzero"`
-	// Hits and evictions per tier. Evictions count blocks in HBM and chunks below.
+	// Hits and evictions per tier. Evictions count blocks in HBM and chunks below. With offloading
+	// all hits are in DRAM.
 	HBM  PrefixTier `json:"hbm"`
 	DRAM PrefixTier `json:"dram,omitzero"`
 	SSD  PrefixTier `json:"ssd,omitzero"`
 }
 
 // PrefixAgain counts tokens of prefills that restarted after a preemption or a replica's failure.
+// The hits mostly come from the same request.
 type PrefixAgain struct {
 	PromptTokens int64 `json:"prompt_tokens"` // including generated tokens
 	HitTokens    int64 `json:"hit_tokens"`
@@ -54,25 +23,36 @@ type PrefixAgain struct {
 
 // PrefixTier holds the counts of one tier.
 type PrefixTier struct {
-	HitTokens    int64 `json:"hit_tokens"`
-	Evicted      int64 `json:"evicted"`
-	LoadedBytes  int64 `json:"loaded_bytes,omitempty"`  // from this tier
-	WrittenBytes int64 `json:"written_bytes,omitempty"` // to this tier
+	HitTokens   int64 `json:"hit_tokens"`
+	Evicted     int64 `json:"evicted"`
+	LoadedBytes int64 `json:"loaded_bytes,omitempty"` // from this tier
+	// to this tier; of a step, to DRAM or, without a DRAM tier, through it to SSD
+	WrittenBytes int64 `json:"written_bytes,omitempty"`
 }
 
-// stats summarises the counts. Without a DRAM tier, saves pass through DRAM to SSD and do not count
-// as written to DRAM.
-func (u *PrefixUse) stats(dram bool) *PrefixStats {
-	below, toDRAM := u.HitDRAM+u.HitSSD, u.Saved
+// Add adds o to s.
+func (s *PrefixStats) Add(o *PrefixStats) {
+	s.PromptTokens += o.PromptTokens
+	s.HitTokens += o.HitTokens
+	s.Preempted.PromptTokens += o.Preempted.PromptTokens
+	s.Preempted.HitTokens += o.Preempted.HitTokens
+	s.HBM.add(&o.HBM)
+	s.DRAM.add(&o.DRAM)
+	s.SSD.add(&o.SSD)
+}
+
+func (t *PrefixTier) add(o *PrefixTier) {
+	t.HitTokens += o.HitTokens
+	t.Evicted += o.Evicted
+	t.LoadedBytes += o.LoadedBytes
+	t.WrittenBytes += o.WrittenBytes
+}
+
+// ofRun returns the counts of a run, with a DRAM tier or without.
+func (s PrefixStats) ofRun(dram bool) *PrefixStats {
+	s.HitShare = float64(s.HitTokens) / float64(max(1, s.PromptTokens))
 	if !dram {
-		toDRAM = 0
+		s.DRAM.WrittenBytes = 0
 	}
-	return &PrefixStats{PromptTokens: u.Asked, HitTokens: u.Hit,
-		HitShare:  float64(u.Hit) / float64(max(1, u.Asked)),
-		Preempted: PrefixAgain{u.Again, u.HitAgain},
-		HBM:       PrefixTier{HitTokens: u.Hit - below, Evicted: u.Evicted},
-		DRAM: PrefixTier{HitTokens: u.HitDRAM, Evicted: u.EvictedDRAM,
-			LoadedBytes: u.Loaded - u.LoadedSSD, WrittenBytes: toDRAM},
-		SSD: PrefixTier{HitTokens: u.HitSSD, Evicted: u.EvictedSSD, LoadedBytes: u.LoadedSSD,
-			WrittenBytes: u.SavedSSD}}
+	return &s
 }

@@ -63,7 +63,7 @@ type Step struct {
 	HBMBytes, DRAMBytes int64
 	BatchFull, KVFull   bool // see Uses
 	H2DBytes, D2HBytes  int64
-	Prefix              PrefixUse
+	Prefix              PrefixStats
 	Timing              Timing
 }
 

@@ -19,7 +19,7 @@ type Run struct {
 	phases       Phases
 	extrapolated uint32
 	recalls      recalls
-	prefix       PrefixUse
+	prefix       PrefixStats
 	replicas     []replicaUse
 	journal      *journal // nil without a Cutoff
 	window       *Window
@@ -104,12 +104,6 @@ func (m *Run) Arrived(at des.Time) {
 	}
 }
 
-func (m *Run) rejected(why string) {
-	if m.refused++; m.refused == 1 {
-		m.refusal = why
-	}
-}
-
 // remember keeps an ended request if figures may cover only a part of the run.
 func (m *Run) remember(l *Life) {
 	if m.journal != nil {
@@ -119,7 +113,9 @@ func (m *Run) remember(l *Life) {
 
 // Reject counts a request that is rejected.
 func (m *Run) Reject(l *Life) {
-	m.rejected(l.Rejected)
+	if m.refused++; m.refused == 1 {
+		m.refusal = l.Rejected
+	}
 	m.remember(l)
 }
 
@@ -183,11 +179,8 @@ func (m *Run) KeepsTokens() bool { return m.journal != nil }
 func (m *Run) Complete(l *Life) {
 	l.Recall, l.Missed2 = l.Recalled.means()
 	m.recalls.add(&l.Recalled)
-	m.completed(&l.Request)
 	m.remember(l)
-}
-
-func (m *Run) completed(r *Request) {
+	r := &l.Request
 	m.done++
 	m.replicas[r.Replica].requests++
 	m.finishedTokens += int64(r.Output)
@@ -235,7 +228,7 @@ func (m *Run) Step(r *Step) {
 }
 
 // Lost counts the prefix cache use of a failed replica since the end of its last step.
-func (m *Run) Lost(at des.Time, u PrefixUse) {
+func (m *Run) Lost(at des.Time, u PrefixStats) {
 	m.prefix.Add(&u)
 	if m.journal != nil {
 		m.journal.lost = append(m.journal.lost, lostUse{at, u})
@@ -298,7 +291,7 @@ func (m *Run) Summary() Summary {
 			BlocksAhead: m.ahead}
 	}
 	if m.of.Prefixes {
-		s.PrefixCache = m.prefix.stats(m.of.DRAM)
+		s.PrefixCache = m.prefix.ofRun(m.of.DRAM)
 	}
 	s.Truncated = m.truncations.n
 	if m.windowNote != "" {

@@ -74,14 +74,14 @@ func TestWarnings(t *testing.T) {
 	}
 	m = New(About{Replicas: 1})
 	m.submitted, m.done = 300, 297
-	m.rejected("prompt of 5 tokens exceeds the maximum of 4")
+	m.Reject(&Life{Request: Request{Rejected: "prompt of 5 tokens exceeds the maximum of 4"}})
 	m.Truncate(9, 4)
 	if w := warn.Texts(m.Summary().Warnings); !slices.Equal(w, []string{
 		"1 of 300 requests rejected: prompt of 5 tokens exceeds the maximum of 4",
 		"1 of 300 prompts truncated to 4 tokens (longest 9)"}) {
 		t.Errorf("warnings are %q", w)
 	}
-	m.rejected("another")
+	m.Reject(&Life{Request: Request{Rejected: "another"}})
 	m.Truncate(8, 3)
 	if w := warn.Texts(m.Summary().Warnings); m.Summary().Truncated != 2 || !slices.Equal(w, []string{
 		"2 of 300 requests rejected: the first, prompt of 5 tokens exceeds the maximum of 4",
