@@ -25,13 +25,8 @@ func index(m *llm.Model) {
 // does not go with it.
 func window(c *scenario, tokens int) {
 	c.model.Window = llm.Window{WindowTokens: tokens, WindowPattern: "wf"[:min(2, c.model.Layers)]}
-	c.spec.PrefixCache.DRAMGiB, c.spec.PrefixCache.SSDGiB = 0, 0
-	switch {
-	case !c.spec.CachesPrefixes():
-	case c.model.Layers > 1:
-		c.spec.PrefixCache.Mode = sim.PrefixVLLM
-	default: // a window in every layer
-		c.spec.PrefixCache.Mode = sim.PrefixOff
+	if c.spec.CachesPrefixes() && !c.spec.KeepsContexts() && c.model.Layers == 1 {
+		c.spec.PrefixCache.Mode = sim.PrefixOff // a window in every layer
 		for i := range c.arrivals {
 			c.arrivals[i].Content = nil
 		}

@@ -90,6 +90,7 @@ func drawWindows(t *rapid.T) *scenario {
 	if c.spec.PrefixCache.Mode = sim.PrefixVLLM; c.spec.NoPrefixCache() != "" {
 		c.spec.Prefill.Split = "chunked"
 	}
+	c.spec.PrefixCache.DRAMGiB, c.spec.PrefixCache.SSDGiB = 0, 0
 	window(c, rapid.IntRange(1, 40).Draw(t, "window"))
 	for i := range c.arrivals {
 		a := &c.arrivals[i]

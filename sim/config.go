@@ -22,7 +22,8 @@ type Model struct {
 	// BoundTokens is the largest number of tokens that decodes attend to in layers with a sliding
 	// window or an indexer; 0 if no layer has such a bound.
 	BoundTokens int
-	// WindowLayers is the number of layers that keep only the KV of the newest BoundTokens tokens.
+	// WindowLayers is the number of layers that keep only the KV of the newest BoundTokens tokens,
+	// unless Spec.KeepsContexts.
 	WindowLayers int
 }
 

@@ -43,6 +43,13 @@ func (s *Spec) PrefixTiers() bool {
 	return s.CachesPrefixes() && s.PrefixCache.DRAMGiB+s.PrefixCache.SSDGiB > 0
 }
 
+// KeepsContexts reports whether layers with windows keep the KV of whole contexts: with tiers below
+// HBM, because vLLM turned its hybrid KV cache manager off where a connector moves KV (until pull
+// request 41847), and in a radix tree, as with SGLang's --disable-hybrid-swa-memory.
+func (s *Spec) KeepsContexts() bool {
+	return s.PrefixTiers() || s.PrefixCache.Mode == PrefixTree
+}
+
 // NoPrefixCache returns why a system cannot have a prefix cache, or "".
 func (s *Spec) NoPrefixCache() string {
 	switch {

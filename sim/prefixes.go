@@ -27,9 +27,6 @@ type prefixes struct {
 // newMemory returns KV memory of the given number of blocks.
 func (s *Server) newMemory(blocks int64) (memory.Memory, error) {
 	spec := &s.Spec
-	if s.Model.WindowLayers > 0 && (spec.Offload.On || spec.Sparse()) {
-		return nil, fmt.Errorf("sim: a model with windows has no offloading or selection")
-	}
 	if !spec.CachesPrefixes() {
 		budget := memory.NewBudget(blocks, s.Geometry.BlockTokens, spec.Watermark)
 		if s.Model.WindowLayers > 0 {
@@ -69,17 +66,15 @@ func (s *Server) newMemory(blocks int64) (memory.Memory, error) {
 		lower.Worth = s.worth()
 	}
 	size := s.Geometry.BlockTokens
-	if s.Model.WindowLayers > 0 {
-		if lower != nil || spec.PrefixCache.Mode == PrefixTree || s.Model.WindowLayers == s.Model.Layers {
-			return nil, fmt.Errorf("sim: a prefix cache with windows is vLLM's, in HBM, and some layers " +
-				"keep whole contexts")
-		}
-	}
 	if spec.PrefixCache.Mode == PrefixTree {
 		return memory.NewRadix(blocks, size, spec.Watermark, lower), nil
 	}
 	pool := memory.NewPool(blocks, size, spec.Watermark, lower)
-	if s.Model.WindowLayers > 0 {
+	switch s.Model.WindowLayers {
+	case 0:
+	case s.Model.Layers:
+		return nil, fmt.Errorf("sim: a prefix cache in HBM needs layers that keep whole contexts")
+	default:
 		pool.Layers = s.windowLayers()
 	}
 	pool.Late = spec.Offload.On // a block can be shared once it is saved

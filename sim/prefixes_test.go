@@ -131,7 +131,7 @@ func TestLaw13HitsChangeNothingThatIsComputed(t *testing.T) {
 			c.spec.DRAMGiB, c.spec.Offload.HostPoolRatio = 1./16, 0
 		case "windows":
 			c = drawWindows(t)
-			c.hbm *= 8 // a prompt needs more with the cache, whose blocks hold several layers
+			c.hbm *= 8 // a request needs more with the cache, whose blocks hold several layers
 		}
 		c.vary(t)
 		c.workOf = nil
@@ -144,7 +144,8 @@ func TestLaw13HitsChangeNothingThatIsComputed(t *testing.T) {
 		c.spec.PrefixCache.Mode = rapid.SampledFrom(kinds).Draw(t, "kind")
 		with := c.computed(t)
 		for id, want := range without {
-			if with[id] != want {
+			tooLarge := with[id].rejected && c.model.IsWindowed()
+			if with[id] != want && !tooLarge {
 				t.Fatalf("request %d: %+v with the cache, %+v without\n%v", id, with[id], want, c)
 			}
 		}
@@ -246,6 +247,9 @@ func drawTiered(t *rapid.T) *scenario {
 	c.drawLatents(t)
 	c.drawTiers(t)
 	c.spec.PrefixCache.Mode = rapid.SampledFrom(sim.PrefixCaches()[1:]).Draw(t, "kind")
+	if !c.spec.Sparse() && c.model.KVRank == 0 && rapid.Bool().Draw(t, "windows") {
+		window(c, rapid.IntRange(1, 40).Draw(t, "window"))
+	}
 	c.drawRepeats(t)
 	return c
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -51,6 +52,12 @@ type residency interface {
 // newResidency sets up the server's memory. It returns the limit of a batch, nil for none.
 func (s *Server) newResidency() (sched.Limit, error) {
 	spec := &s.Spec
+	if s.Model.WindowLayers > 0 && (spec.Offload.On || spec.Sparse()) {
+		return nil, errors.New("sim: a model with windows has no offloading or selection")
+	}
+	if spec.KeepsContexts() {
+		s.Model.WindowLayers = 0
+	}
 	m := resident{Config: &s.Config, st: &s.step, sel: s.sel, block: s.memoryBlock(),
 		requests: s.requests, schedule: s.schedule}
 	capacity := s.HBMBytes

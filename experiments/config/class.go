@@ -44,21 +44,13 @@ var classRules = []classRule{
 		reason: "patterns need the keys of each head for a whole prompt",
 		when:   ofWhole((*sim.Spec).SparsePrefill)},
 	{key: "prefix_cache.mode", obstacles: "window",
-		reason: "only vLLM's prefix cache (\"vllm\") is simulated for windows, where some layers keep " +
-			"whole contexts",
+		reason: "vLLM's prefix cache in HBM is simulated for windows where some layers keep whole " +
+			"contexts",
 		when: func(m *llm.Model, s *sim.Spec) bool {
-			return m.IsWindowed() && s.CachesPrefixes() &&
-				(s.PrefixCache.Mode == sim.PrefixTree || m.WindowLayers() == m.Layers)
+			return m.IsWindowed() && s.CachesPrefixes() && !s.KeepsContexts() &&
+				m.WindowLayers() == m.Layers
 		}},
-	{key: "prefix_cache.dram_gib", obstacles: "window", reason: belowWindows,
-		when: func(m *llm.Model, s *sim.Spec) bool {
-			return m.IsWindowed() && s.PrefixTiers() && s.PrefixCache.DRAMGiB > 0
-		}},
-	{key: "prefix_cache.ssd_gib", obstacles: "window", reason: belowWindows,
-		when: func(m *llm.Model, s *sim.Spec) bool { return m.IsWindowed() && s.PrefixTiers() }},
 }
-
-const belowWindows = "tiers below HBM keep prefixes whole in every layer"
 
 func indexed(s *sim.Spec) bool { return s.Sparse() && s.Selection.Policy == dsa.IndexerName }
 

@@ -14,11 +14,8 @@ func TestClassesAreRefused(t *testing.T) {
 			`selection.on = true: blocks are selected`},
 		{"gpt-oss-20b", "preset = \"sparseserve\"", `selection.on = true: blocks are selected`},
 		{"gpt-oss-20b", "preset = \"vllm-0.15\"\n[prefix_cache]\nmode = \"vllm\"", ""},
-		{"gpt-oss-20b", "preset = \"vllm-0.15\"\n[prefix_cache]\nmode = \"radix\"",
-			`:6: prefix_cache.mode = "radix": only vLLM's prefix cache ("vllm") is simulated for windows`},
-		{"gpt-oss-20b", "preset = \"vllm-0.15\"\n[prefix_cache]\nmode = \"vllm\"\nssd_gib = 9",
-			`:7: prefix_cache.ssd_gib = 9: tiers below HBM keep prefixes whole in every layer, and ` +
-				`gpt-oss-20b has sliding windows (window)`},
+		{"gpt-oss-20b", "preset = \"vllm-0.15\"\n[prefix_cache]\nmode = \"radix\"", ""},
+		{"gpt-oss-20b", "preset = \"vllm-0.15\"\n[prefix_cache]\nmode = \"vllm\"\nssd_gib = 9", ""},
 		{"qwen3-30b-a3b", "preset = \"vllm-0.15\"\n[prefix_cache]\nmode = \"vllm\"\ndram_gib = 9", ""},
 		{"qwen3-30b-a3b", "preset = \"vllm-0.15\"\n[prefix_cache]\nmode = \"vllm\"\ndram_gib = 9\n" +
 			"load = \"cheaper\"", ""},

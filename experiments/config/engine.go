@@ -134,8 +134,8 @@ func (l *loader) settle(s *sim.Spec, preset *Preset, layers []Setting) {
 	case l.cfg.Workload.PrefixHit > 0:
 		s.PrefixCache.Mode = sim.PrefixOff // the workload gives the cached share
 	case model.IsWindowed() && s.PrefixCache.Mode == sim.PrefixTree:
-		why = fmt.Sprintf("is not simulated as a radix tree for %s, which has sliding windows",
-			model.Name)
+		why = fmt.Sprintf("is simulated for the sliding windows of %s only with whole contexts in all "+
+			"layers, which prefix_cache.mode = \"radix\" sets", model.Name)
 	case model.IsWindowed() && model.WindowLayers() == model.Layers:
 		why = fmt.Sprintf("is not simulated for %s, which has sliding windows in all layers", model.Name)
 	}
