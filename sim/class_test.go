@@ -25,8 +25,8 @@ func index(m *llm.Model) {
 // does not go with it.
 func window(c *scenario, tokens int) {
 	c.model.Window = llm.Window{WindowTokens: tokens, WindowPattern: "wf"[:min(2, c.model.Layers)]}
-	if c.spec.CachesPrefixes() && !c.spec.KeepsContexts() && c.model.Layers == 1 {
-		c.spec.PrefixCache.Mode = sim.PrefixOff // a window in every layer
+	if c.model.Layers == 1 { // a window in every layer
+		c.spec.PrefixCache.Mode = sim.PrefixOff
 		for i := range c.arrivals {
 			c.arrivals[i].Content = nil
 		}

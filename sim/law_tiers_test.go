@@ -100,3 +100,37 @@ func TestLaw6HotBuffersLoadAtTheLinksRate(t *testing.T) {
 		}
 	})
 }
+
+// Law 6, of any memory: what steps load from one on, prefixes too, takes its time on the link until
+// they end. Unused loads of progressive attention may reach into the next step.
+func TestLaw6LoadsOfAnyMemory(t *testing.T) {
+	draws(t, 100)
+	loaded := map[bool]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawAny(t)
+		gpu := fasterLink(profile(t, c.gpu), pick2(t, "slower", 1, 1e-2, 1e-4))
+		o := c.start(t, gpu)
+		o.run(t, c, nil)
+		block := float64(c.model.Geometry(c.spec.BlockTokens).BlockBytes)
+		steps, next := o.spy.ended, 0
+		if c.spec.Progressive() && c.spec.Selection.Pipelined {
+			next = 1
+		}
+		for i := range steps {
+			var bytes float64
+			for j := i; j+next < min(len(steps), i+10); j++ {
+				bytes += float64(steps[j].Loads)*block + float64(steps[j].Prefix.Bytes)
+				loaded[steps[j].Prefix.Bytes > 0] += int(steps[j].Loads)
+				last := &steps[j+next]
+				within := (last.Start + last.Timing.Elapsed - steps[i].Start).Seconds()
+				if least := bytes / gpu.Link.H2D.SI(); within < least-1e-9*float64(c.model.Layers*(j-i+1)) {
+					t.Fatalf("law 6: steps %d to %d load %g bytes in %g s, the link takes %g s\n%v", i, j,
+						bytes, within, least, c)
+				}
+			}
+		}
+	})
+	if loaded[false] == 0 {
+		t.Errorf("loaded: %v", loaded)
+	}
+}
