@@ -223,7 +223,7 @@ func TestWalks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	most := map[string]int{"One request": 25, "One load": 5, "One prefix hit": 9,
+	most := map[string]int{"One request": 25, "One load": 5, "One prefix hit": 8,
 		"One token of a hot buffer": 6, "One picture": 8, "One trace": 8, "One configuration": 15,
 		"One plan": 15}
 	steps := regexp.MustCompile(`(?m)^1\. (?:.+\n)+`) // of a walk that is a list

@@ -102,9 +102,36 @@ func (p *Pool) Match(g *Grant, target int) int {
 		if n := len(p.texts); p.Drafts && n > 0 {
 			p.texts = p.texts[:n-1]
 		}
-		t.parts.hit = p.endInWindow(t)
+		if t.parts.hit = len(p.texts); p.Layers.Windowed > 0 {
+			t.parts.hit = p.endInWindow(t)
+		} else {
+			t.match = t.match[:t.parts.hit]
+		}
 	}
 	return p.lower.match(t, t.parts.hit, p.blockTokens, target)
+}
+
+// key returns the key of the i-th block of a text's tokens: first those of layers with the whole
+// context.
+func key(text uint64, i int) uint64 {
+	if i == 0 {
+		return text
+	}
+	return prefix.Mix(text, uint64(i))
+}
+
+// find appends blocks [from, end) of a text's tokens if the pool has them all.
+func (p *Pool) find(to *[]int32, text uint64, from, end int) bool {
+	had := len(*to)
+	for i := from; i < end; i++ {
+		b := p.index.Find(p.keys, key(text, i))
+		if b < 0 {
+			*to = (*to)[:had]
+			return false
+		}
+		*to = append(*to, b)
+	}
+	return true
 }
 
 // Fetch reports whether the match must be loaded before the prefill begins, and allocates blocks
@@ -243,6 +270,12 @@ func (p *Pool) enter(t *Table) {
 			}
 		}
 	}
+}
+
+// put adds a block to the index.
+func (p *Pool) put(b int32, key uint64) {
+	p.keys[b] = key
+	p.index.Insert(p.keys, b)
 }
 
 // keep references the blocks of a chunk until its save ends.

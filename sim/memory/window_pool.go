@@ -1,7 +1,5 @@
 package memory
 
-import "github.com/sparseserve/sparseserve/sim/prefix"
-
 // WindowLayers describes a Pool of a model some of whose layers keep only a window of tokens, as in
 // vLLM's hybrid KV cache manager. The number of layers of a block divides the layers of both kinds,
 // so BlockTokens tokens of a request take several blocks: some of layers with the whole context,
@@ -34,34 +32,11 @@ func (p *Pool) need(n, from int) int {
 // windowFrom returns the number of BlockTokens tokens before the window of a hit.
 func (p *Pool) windowFrom(hit int) int { return max(0, hit-p.blocks(max(0, p.Layers.Tokens-1))) }
 
-// key returns the key of the i-th block of a text's tokens: first those of layers with the whole
-// context.
-func key(text uint64, i int) uint64 {
-	if i == 0 {
-		return text
-	}
-	return prefix.Mix(text, uint64(i))
-}
-
-// find appends blocks [from, end) of a text's tokens if the pool has them all.
-func (p *Pool) find(to *[]int32, text uint64, from, end int) bool {
-	had := len(*to)
-	for i := from; i < end; i++ {
-		b := p.index.Find(p.keys, key(text, i))
-		if b < 0 {
-			*to = (*to)[:had]
-			return false
-		}
-		*to = append(*to, b)
-	}
-	return true
-}
-
 // endInWindow cuts a match to the longest hit that ends with a window in all layers, and appends
 // the blocks of the window. It returns the number of BlockTokens tokens.
 func (p *Pool) endInWindow(t *Table) (hit int) {
 	l, texts := &p.Layers, p.texts
-	for i, run := len(texts)-1, 0; l.Windowed > 0 && i >= 0 && run < p.blocks(l.Tokens-1); i-- {
+	for i, run := len(texts)-1, 0; i >= 0 && run < p.blocks(l.Tokens-1); i-- {
 		at := len(t.match)
 		if run++; !p.find(&t.match, texts[i], l.Full, l.Full+l.Windowed) {
 			run, texts = 0, texts[:i]
@@ -89,12 +64,6 @@ func (p *Pool) slide(t *Table) {
 		p.giveUp(h.windowed[i])
 	}
 	h.windowed, h.from = h.windowed[:copy(h.windowed, h.windowed[n:])], gone
-}
-
-// put adds a block to the index.
-func (p *Pool) put(b int32, key uint64) {
-	p.keys[b] = key
-	p.index.Insert(p.keys, b)
 }
 
 // enterParts adds the further blocks of the newest BlockTokens tokens in the index.
