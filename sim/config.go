@@ -63,23 +63,9 @@ type Config struct {
 	// PrefixWorth reports whether loading tokens [from, to) of a prompt, ssd tokens from SSD, is
 	// faster than computing them. It is used with Spec.PrefixLoad "cheaper".
 	PrefixWorth func(from, to, ssd int) bool
-	Measure
+	metrics.Measure
 	// Idle is called when virtual time advances with no step running; it may be nil.
 	Idle func(des.Time) error
-}
-
-// Measure says what the figures of a run compare with, and what they leave out.
-type Measure struct {
-	// Good reports whether a served request met the SLO; nil if this is not evaluated.
-	Good func(*metrics.Request) bool
-	// LongWait is the queue delay in seconds that the SLO allows. A growing queue causes a warning
-	// only if delays exceed both LongWait and one second.
-	LongWait float64
-	// Cutoff excludes the start or the end of the run.
-	Cutoff metrics.Cutoff
-	// CardBytes is the size of the card's HBM; 0 if unknown. FixedBytes is the part for weights,
-	// runtime and activations.
-	CardBytes, FixedBytes int64
 }
 
 // SelectedBlocks returns the number of blocks that a group attends to, including the open block,

@@ -76,7 +76,7 @@ func (c *scenario) config(t fatal, d sim.Device) sim.Config {
 			Queries: c.model.QHeads / c.model.KVHeads, MaxContext: c.model.MaxContext},
 		Geometry: c.model.Geometry(c.spec.BlockTokens), HBMBytes: c.hbm, Seed: c.seed, Device: d,
 		Engine: c.engine, Addressed: c.addressed,
-		Measure: sim.Measure{Cutoff: c.cutoff, Good: c.good, CardBytes: 2 * c.hbm, FixedBytes: c.hbm},
+		Measure: metrics.Measure{Cutoff: c.cutoff, Good: c.good, CardBytes: 2 * c.hbm, FixedBytes: c.hbm},
 	}
 	cfg.PrefixWorth = c.worth(t)
 	if c.spec.PrefixCache.Eviction == memory.Belady {

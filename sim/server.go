@@ -75,11 +75,10 @@ func NewServer(cfg Config) (*Server, error) {
 func (c *Config) About(replicas int, tokens int64) metrics.About {
 	about := metrics.About{Replicas: replicas, Layers: c.Model.Layers, Tokens: tokens,
 		BlockBytes: c.Geometry.BlockBytes, Offload: c.Spec.Offload.On,
-		Capacity: metrics.Capacity{HBM: c.CardBytes, Fixed: c.FixedBytes, KV: c.HBMBytes,
-			DRAM: int64(c.Spec.DRAMGiB * (1 << 30))},
+		KVBytes: c.HBMBytes, DRAMBytes: int64(c.Spec.DRAMGiB * (1 << 30)),
 		Prefixes: c.Spec.CachesPrefixes(), Tiers: c.Spec.PrefixTiers(),
-		DRAM: c.Spec.PrefixTiers() && c.Spec.PrefixCache.DRAMGiB > 0,
-		Good: c.Good, LongWait: c.LongWait, Cutoff: c.Cutoff}
+		DRAM:    c.Spec.PrefixTiers() && c.Spec.PrefixCache.DRAMGiB > 0,
+		Measure: c.Measure}
 	if c.Spec.Progressive() {
 		about.Progressive = c.Model.Layers - c.Spec.Selection.DenseLayers
 	}

@@ -141,7 +141,7 @@ func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
 		HBMBytes: kvBytes,
 		Seed:     p.Seed,
 		Engine:   cost.Server(&gpu.EngineCosts),
-		Measure: sim.Measure{Cutoff: p.Metrics, CardBytes: plan.Size,
+		Measure: metrics.Measure{Cutoff: p.Metrics, CardBytes: plan.Size,
 			FixedBytes: plan.Usable - plan.KV},
 	}
 	if cfg.Prefill, err = config.PrefillMix(&model, &p.System); err != nil {

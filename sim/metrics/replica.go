@@ -33,7 +33,7 @@ func (m *Run) uses(seconds float64) Uses {
 	for i := range m.replicas[1:] {
 		all.join(&m.replicas[1+i].uses)
 	}
-	return all.of(&m.of.Capacity, m.of.Offload, m.of.Tiers, seconds*float64(len(m.replicas)))
+	return all.of(&m.of, seconds*float64(len(m.replicas)))
 }
 
 // join adds the use of another replica in the same time.
@@ -59,8 +59,8 @@ func (m *Run) fleet(seconds float64) (replicas, retried int, loads []ReplicaLoad
 		if seconds > 0 {
 			l.BusyShare = u.busy.Seconds() / seconds
 		}
-		if m.of.Capacity.KV > 0 {
-			l.PeakKVUse = float64(u.hbm.peak) / float64(m.of.Capacity.KV)
+		if m.of.KVBytes > 0 {
+			l.PeakKVUse = float64(u.hbm.peak) / float64(m.of.KVBytes)
 		}
 		loads = append(loads, l)
 	}

@@ -35,16 +35,25 @@ type About struct {
 	Progressive int   // layers per step with progressive attention
 	Tokens      int64 // KV capacity, over all replicas
 	BlockBytes  int64
-	Capacity    Capacity
+	KVBytes     int64 // of HBM for KV blocks, metadata and prefill buffers
+	DRAMBytes   int64
 	Offload     bool
-	Prefixes    bool                // with a prefix cache
-	Tiers       bool                // with tiers below HBM
-	DRAM        bool                // with a DRAM tier
-	Good        func(*Request) bool // whether a served request met the SLO; nil: not evaluated
+	Prefixes    bool // with a prefix cache
+	Tiers       bool // with tiers below HBM
+	DRAM        bool // with a DRAM tier
+	Measure
+}
+
+// Measure says what the figures of a run compare with, and what they leave out.
+type Measure struct {
+	Good func(*Request) bool // whether a served request met the SLO; nil: not evaluated
 	// LongWait is the queue delay in seconds that the SLO allows. A growing queue causes a warning
 	// only if delays exceed both LongWait and one second.
 	LongWait float64
 	Cutoff   Cutoff // the part of the run that the figures leave out
+	// CardBytes is the size of the card's HBM; 0 if unknown. FixedBytes is the part for weights,
+	// runtime and activations.
+	CardBytes, FixedBytes int64
 }
 
 // distributions are the latencies of served requests.

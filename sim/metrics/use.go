@@ -27,14 +27,6 @@ type Uses struct {
 	KVFull    float64 `json:"kv_full_share,omitempty"`
 }
 
-// Capacity holds the capacities that Uses divides by, in bytes. Zero means unknown.
-type Capacity struct {
-	HBM   int64 // of the card
-	Fixed int64 // part of HBM for weights, runtime and activations
-	KV    int64 // part of HBM for KV blocks, metadata and prefill buffers
-	DRAM  int64
-}
-
 // uses accumulates resource use over steps.
 type uses struct {
 	hbm, dram     held
@@ -123,18 +115,19 @@ func overlap(begin, end, from, to des.Time) float64 {
 }
 
 // of returns the utilisation over a run of the given duration in seconds.
-func (u *uses) of(c *Capacity, offload, tiers bool, seconds float64) (out Uses) {
+func (u *uses) of(a *About, seconds float64) (out Uses) {
 	if seconds <= 0 {
 		return out
 	}
-	out.HBMUse, out.HBMKVUse = u.hbm.of(c.HBM, c.Fixed, seconds), u.hbm.of(c.KV, 0, seconds)
+	out.HBMUse = u.hbm.of(a.CardBytes, a.FixedBytes, seconds)
+	out.HBMKVUse = u.hbm.of(a.KVBytes, 0, seconds)
 	out.BatchFull, out.KVFull = u.batch.byteSeconds/seconds, u.room.byteSeconds/seconds
-	if offload {
-		out.DRAMUse = u.dram.of(c.DRAM, 0, seconds)
+	if a.Offload {
+		out.DRAMUse = u.dram.of(a.DRAMBytes, 0, seconds)
 	}
 	if u.gpu.busy > 0 {
 		out.GPUUse = u.gpu.of(seconds)
-		if offload || tiers {
+		if a.Offload || a.Tiers {
 			out.H2DUse, out.D2HUse = u.h2d.of(seconds), u.d2h.of(seconds)
 		}
 	}
