@@ -247,7 +247,8 @@ func drawTiered(t *rapid.T) *scenario {
 	c.drawLatents(t)
 	c.drawTiers(t)
 	c.spec.PrefixCache.Mode = rapid.SampledFrom(sim.PrefixCaches()[1:]).Draw(t, "kind")
-	if !c.spec.Sparse() && c.model.KVRank == 0 && c.model.Layers > 1 && rapid.Bool().Draw(t, "windows") {
+	plain := !c.spec.Sparse() && c.model.KVRank == 0
+	if plain && c.model.Layers > 1 && rapid.Bool().Draw(t, "windows") {
 		window(c, rapid.IntRange(1, 40).Draw(t, "window"))
 	}
 	c.drawRepeats(t)
