@@ -49,8 +49,9 @@ func TestSystemsStartAsTheirEngineDoes(t *testing.T) {
 	}
 }
 
-// A prefix cache that the engine has by default and that cannot be simulated as it is served is off,
-// with a word; one that the configuration asks for is an error, unless it is simulated otherwise.
+// A prefix cache that the engine has by default and that cannot be simulated as it is served is
+// off, with a word; one that the configuration asks for is an error, unless it is simulated
+// otherwise.
 func TestDefaultPrefixCacheGivesWay(t *testing.T) {
 	for _, c := range []struct {
 		mode, text, note string

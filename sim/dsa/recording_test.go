@@ -157,7 +157,8 @@ func twoSteps() []drawnStep {
 	steps := []drawnStep{{generated: 1, candidates: 9}, {generated: 2, candidates: 9}}
 	for i := range steps {
 		for range recordedShape.groups() {
-			steps[i].rows = append(steps[i].rows, kv.Picks{Follows: i > 0, Next: []uint16{uint16(i), 2, 3, 5, 8}, Used: 5,
+			steps[i].rows = append(steps[i].rows, kv.Picks{Follows: i > 0,
+				Next: []uint16{uint16(i), 2, 3, 5, 8}, Used: 5,
 				Added: []uint16{0}, Came: []uint16{uint16(i)}, Dropped: []uint16{0}})
 		}
 	}

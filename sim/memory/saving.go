@@ -1,8 +1,8 @@
 package memory
 
-// With Pool.Late, blocks become visible once they are saved (Save, Saved). A request may release blocks during
-// their save. Such a block is not allocated before the save has ended; then it becomes visible to
-// others.
+// With Pool.Late, blocks become visible once they are saved (Save, Saved). A request may release
+// blocks during their save. Such a block is not allocated before the save has ended; then it
+// becomes visible to others.
 
 // saving is a block that was released during its save.
 type saving struct {
