@@ -110,8 +110,8 @@ func (r *run) equals(t *testing.T, want []metrics.Step) {
 // and saved in every step, whether the score process or the model selected.
 func TestReplayedSelectionsAreTheLiveOnes(t *testing.T) {
 	for name, c := range chosen() {
-		if !c.spec.Offload.On || !c.spec.Sparse() {
-			continue
+		if !c.spec.Offload.On || !c.spec.Sparse() || strings.HasPrefix(name, "mha/") {
+			continue // one model is enough, because recordings of both are replayed alike
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
