@@ -89,7 +89,7 @@ var questions = []asking{
 	works("dynamo#9718", "what to buy for prompts of 60,000 tokens?", "plan thrash-plan.toml",
 		"Buy 1 replica of vllm-0.15 gpu=h100-80gb", "preempted  ", "--gpu-memory-utilization 0.9"),
 	works("vllm#51726", "defaults of vLLM 0.28 on a B200", "list engines vllm-0.28", "0.92 of HBM"),
-	inPart("decodes of fifty and more requests are a quarter too fast", "datacrunch h200-benchmarks",
+	inPart("end to end is up to 16 % too short", "datacrunch h200-benchmarks",
 		"Llama-3.3-70B under SGLang on four H200s", "list engines sglang-0.4", "prefill first"),
 	works("vllm#8188", "which command starts the plan's server?", "plan --set model=llama-like.json "+
 		oneH100+"--set workload.trace=synthetic --set workload.prompt_lengths=fixed(2000) "+
