@@ -53,7 +53,7 @@ lint:
 # validations, plans and what-ifs run points as experiments/run does, and so do commands, of which
 # one of each kind is enough. Left out are tests of one thread, and of the live device's those that
 # compare results, or memory, of the same threads as TestLiveRunDoesWhatTheSimulationSays.
-RACELESS := figures hw calibrate emulator reference papers validate capacity whatif cli \
+RACELESS := figures hw hw/.* calibrate emulator reference papers validate capacity whatif cli \
   traces sim sim/.* config diff answers show doc nearest stats units
 RESULTS := TestProgressiveAttentionIsAlike|TestOneUpload|TestLogitsMatch
 MEMORY := TestMemoryNeeded|TestIndicesAllocateNothing

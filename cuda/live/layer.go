@@ -78,7 +78,8 @@ func (d *Device) linear(kind weights.Kind, layer int, x, y cuda.Ptr, tokens int)
 }
 
 // padded rounds a number of tokens up to one at which warm has run linears. At any other number the
-// first call chooses an algorithm and may load its kernel, which takes milliseconds.
+// first call chooses an algorithm and may load its kernel, which takes milliseconds. cublasLt would
+// not help, because its heuristic chooses the same kernels as cublasGemmEx.
 func padded(tokens int) int {
 	if tokens <= LinearGrid {
 		return tokens
