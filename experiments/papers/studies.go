@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -17,7 +16,6 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
-	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/score"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -42,8 +40,8 @@ type Studies struct {
 	Sets    []string // key=value, over the files of the experiments that serve requests
 	// Change alters a tuned parameter of every run that depends on it; nil changes nothing.
 	Change *Change
-	// Planned and Finished count runs for a progress bar. Goroutines call them concurrently; they may
-	// be nil.
+	// Planned and Finished count the runs of an experiment that begins for a progress bar. Goroutines
+	// call them concurrently; they may be nil.
 	Planned  func(runs int)
 	Finished func()
 
@@ -82,9 +80,6 @@ func (l *Studies) Do(ctx context.Context, names ...string) (notes []string, err 
 		}
 		return !slices.Contains(names, e.Name)
 	})
-	if err := l.plan(all); err != nil {
-		return nil, err
-	}
 	for _, e := range all {
 		if err := l.experiment(&e); err != nil {
 			return l.notes, fmt.Errorf("%s: %w", e.Name, err)
@@ -118,30 +113,6 @@ func (l *Studies) write(e *experiments.Experiment, all ...run.File) error {
 	return err
 }
 
-// plan counts the runs to make. A goodput search counts its own.
-func (l *Studies) plan(all []experiments.Experiment) error {
-	points := map[string]config.Point{} // by hash
-	for _, e := range all {
-		if e.Command != "simulate" {
-			continue
-		}
-		s, err := l.load(e.Name)
-		var swept []config.Point
-		if err == nil {
-			swept, err = s.Points(l.ctx)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", e.Name, err)
-		}
-		for _, p := range swept {
-			points[p.Hash] = p
-		}
-	}
-	missing, _, err := l.Store.Missing(l.ctx, slices.Collect(maps.Values(points)), false)
-	l.Planned(len(missing))
-	return err
-}
-
 // sweep runs an experiment that serves requests.
 func (l *Studies) sweep(e *experiments.Experiment) error {
 	s, err := l.load(e.Name)
@@ -156,7 +127,10 @@ func (l *Studies) sweep(e *experiments.Experiment) error {
 	if err != nil {
 		return err
 	}
-	results, notes, err := l.Store.Do(l.ctx, run.Grid{Run: l.counted, Workers: l.Workers}, q.Runs)
+	grid := run.Grid{Run: l.Run, Workers: l.Workers,
+		Missing: func(points []config.Point) { l.Planned(len(points)) },
+		Made:    func(run.Result) { l.Finished() }}
+	results, notes, err := l.Store.Do(l.ctx, grid, q.Runs)
 	l.notes = append(l.notes, notes...)
 	if err != nil {
 		return err
@@ -201,16 +175,6 @@ func (l *Studies) load(name string) (*config.Sweep, error) {
 }
 
 func (l *Studies) folder(e *experiments.Experiment) string { return filepath.Join(l.Dir, e.Name) }
-
-// counted is Run with progress counting.
-func (l *Studies) counted(ctx context.Context, p config.Point, sink run.Sink) (metrics.Summary,
-	error) {
-	sum, err := l.Run(ctx, p, sink)
-	if err == nil {
-		l.Finished()
-	}
-	return sum, err
-}
 
 // study runs an experiment that is neither a sweep nor a plan, and writes its table.
 type study func(*Studies, *experiments.Experiment) error
