@@ -152,10 +152,7 @@ func TestSweepIndexFindsEverything(t *testing.T) {
 func TestLongestFirst(t *testing.T) {
 	s := mustSweep(t, testkit.Write(t, "s.toml", "[workload]\nrequests = 3\n[system]\npreset = "+
 		"[\"vllm\", \"sparseserve\"]\n[[axis]]\ngrid.workload.rate = [0.1, 0.2]"))
-	var points []config.Point
-	for _, p := range mustPoints(t, s) {
-		points = append(points, p)
-	}
+	points := mustPoints(t, s)
 	var names []string
 	for _, p := range longestFirst(points) {
 		names = append(names, p.Name)

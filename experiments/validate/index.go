@@ -74,15 +74,6 @@ func requestsOf(points []config.Point) int {
 	return traces.Count(specs...)
 }
 
-// folder returns the name of a run's folder, derived from its label.
-func (v *Validation) folder(p *config.Point) string {
-	hash, err := v.hashes.Hash(p)
-	if err != nil {
-		panic(err) // it has been hashed before
-	}
-	return v.names[hash]
-}
-
 // safeName converts a label to a file name.
 func safeName(label string) string {
 	return strings.Map(func(r rune) rune {

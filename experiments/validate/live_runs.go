@@ -79,7 +79,7 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 // liveStore returns the store of live runs for the current machine.
 func (v *Validation) liveStore() *liveStore {
 	return &liveStore{dir: filepath.Join(v.Dir, liveFolder), device: v.device,
-		program: v.LiveProgram + " " + v.Live.Options(), folder: v.folder, any: v.Kept}
+		program: v.LiveProgram + " " + v.Live.Options(), names: v.names, any: v.Kept}
 }
 
 // without continues with the points whose live runs are kept, if this machine lacks the library for

@@ -32,9 +32,9 @@ func readManifest(dir string) (m manifest, err error) {
 // manifest. A run is found by its configuration.
 type liveStore struct {
 	dir             string
-	device, program string // that make runs now
-	folder          func(*config.Point) string
-	any             bool // finds runs whatever profile, device and program made them
+	device, program string            // that make runs now
+	names           map[string]string // of folders, by the hash of the point
+	any             bool              // finds runs whatever profile, device and program made them
 	// finish completes the folder of a finished run.
 	finish func(dir string) error
 
@@ -141,9 +141,9 @@ func (s *liveStore) seal(dir string, p *config.Point) error {
 		manifest{in, s.device, s.program}); err != nil {
 		return err
 	}
-	final := filepath.Join(s.dir, s.folder(p))
+	final := filepath.Join(s.dir, s.names[p.Hash])
 	for n := 2; whole(final) == nil; n++ {
-		final = filepath.Join(s.dir, fmt.Sprintf("%s-%d", s.folder(p), n))
+		final = filepath.Join(s.dir, fmt.Sprintf("%s-%d", s.names[p.Hash], n))
 	}
 	return errors.Join(os.RemoveAll(final), os.Rename(dir, final))
 }

@@ -50,7 +50,6 @@ type Validation struct {
 	Planned  func(requests int) // how many more requests are to be served; may be nil
 	Finished func()             // one was; may be nil
 
-	hashes *config.Hasher
 	names  map[string]string // of runs' folders, by the hash of the point
 	device string
 	points []config.Point
@@ -71,7 +70,7 @@ func (v *Validation) Do(ctx context.Context) (report *Report, notes []string, er
 	if v.points, err = v.Sweep.Points(context.WithoutCancel(ctx)); err != nil {
 		return nil, nil, err
 	}
-	v.hashes, v.names = config.NewHasher(), map[string]string{}
+	v.names = map[string]string{}
 	for i := range v.points {
 		name := safeName(v.points[i].Label())
 		if slices.Contains(slices.Collect(maps.Values(v.names)), name) {
