@@ -11,6 +11,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim/metrics"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // Grid runs the points of an experiment in parallel.
@@ -31,6 +32,15 @@ type Grid struct {
 	// Again, if not nil, makes Grid repeat runs near a limit with other step times (Cliff). It is
 	// called with the number of requests of the repeats, concurrently from goroutines.
 	Again func(requests int)
+}
+
+// Requests counts the requests of points, for a progress bar (traces.Count).
+func Requests(points []config.Point) int {
+	specs := make([]traces.Spec, len(points))
+	for i := range points {
+		specs[i] = points[i].Workload
+	}
+	return traces.Count(specs...)
 }
 
 // Keeper stores the files of points.

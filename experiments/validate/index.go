@@ -66,14 +66,6 @@ func (v *Validation) index(lives, simulated []string) error {
 	return run.WriteJSON(filepath.Join(v.Dir, validationIndex), &index)
 }
 
-func requestsOf(points []config.Point) int {
-	specs := make([]traces.Spec, len(points))
-	for i := range points {
-		specs[i] = points[i].Workload
-	}
-	return traces.Count(specs...)
-}
-
 // safeName converts a label to a file name.
 func safeName(label string) string {
 	return strings.Map(func(r rune) rune {

@@ -39,7 +39,7 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 		}
 		store.device = v.device
 	}
-	v.Planned(requestsOf(missing))
+	v.Planned(run.Requests(missing))
 	var steps []live.RecordedStep
 	store.finish = func(dir string) error {
 		text, err := marshalCalls(steps)

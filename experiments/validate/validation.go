@@ -121,7 +121,7 @@ func (v *Validation) simulations(ctx context.Context) (places []string, err erro
 		return v.Simulate(ctx, p, sink)
 	}
 	_, notes, err := store.Do(ctx, run.Grid{Run: simulate, Workers: v.Workers, Finished: v.Finished,
-		Missing: func(missing []config.Point) { v.Planned(requestsOf(missing)) }}, v.points)
+		Missing: func(missing []config.Point) { v.Planned(run.Requests(missing)) }}, v.points)
 	v.notes = append(v.notes, notes...)
 	if err != nil {
 		return nil, fmt.Errorf("simulation: %w", err)

@@ -15,7 +15,6 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/doc"
-	"github.com/sparseserve/sparseserve/traces"
 )
 
 // heartbeat is the interval between two progress lines without a terminal.
@@ -122,15 +121,6 @@ func (p *progress) close() {
 	if p.bar != nil {
 		p.bar.Finish()
 	}
-}
-
-// requestsOf counts the requests of points.
-func requestsOf(points []config.Point) int {
-	specs := make([]traces.Spec, len(points))
-	for i := range points {
-		specs[i] = points[i].Workload
-	}
-	return traces.Count(specs...)
 }
 
 // earlyEvery is the time to the first picture, and between one and the next.

@@ -79,7 +79,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	}
 	s.announce(app, sweep, head, folder, len(points), len(missing))
 	bar := newProgress(app.Stderr, "requests")
-	bar.planned(requestsOf(missing))
+	bar.planned(run.Requests(missing))
 	grid := run.Grid{Run: simulate, Workers: cmp.Or(workers, int(s.Workers)), Partial: true,
 		Finished: bar.finished}
 	if s.Live == "" {
