@@ -27,7 +27,7 @@ func (s *Server) arrival(t Ticket) error {
 	a := t.Arrival
 	s.place.load.remove(expected(s.memory, s.Model.MaxContext, &t))
 	prompt, limit := s.cut(&a)
-	rec := &t.record
+	rec := &t.Record
 	rec.ID, rec.Replica, rec.Set, rec.Arrival = t.ID, s.place.Replica, a.Set, a.At
 	rec.Given, rec.Prompt, rec.Output = a.Prompt, prompt, a.Output
 	if rec.Rejected = s.reject(&a, prompt, limit); rec.Rejected != "" {
@@ -41,7 +41,7 @@ func (s *Server) arrival(t Ticket) error {
 		s.Metrics.Truncate(a.Prompt, prompt)
 	}
 	r := s.free.take()
-	r.arrival, r.life = a, t.life
+	r.arrival, r.record = a, t.Record
 	r.Request = sched.NewRequest(t.ID, prompt, a.Output)
 	r.Resume(t.Generated)
 	if s.future != nil && t.ID > s.future.Requests() {

@@ -37,11 +37,10 @@ func (s *Server) preparePrefill(seg *sched.Segment, now des.Time) {
 	r := s.requests[seg.Req]
 	s.step.prefills = append(s.step.prefills, r)
 	if seg.TokenFrom == r.Hit && seg.LayerFrom == 0 {
-		s.prefixes.begin(r, !r.started, &s.step.meta.Prefix)
+		s.prefixes.begin(r, !r.record.Started, &s.step.meta.Prefix)
 		s.weigh(r)
 	}
-	if !r.started {
-		r.started = true
+	if !r.record.Started {
 		s.Metrics.Schedule(&r.record, now)
 	}
 	layers := int64(seg.LayerTo - seg.LayerFrom)

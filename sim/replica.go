@@ -25,11 +25,8 @@ type Ticket struct {
 	Stranded bool
 	Since    des.Time
 	pulls    bool // its arrival fetches the next request; not in a closed loop
-	life
+	Record   metrics.Life
 }
-
-// Record returns the record of the request.
-func (t *Ticket) Record() *metrics.Life { return &t.record }
 
 // Load is the remaining work of a replica or of a request. Routers read it.
 type Load struct {
@@ -104,7 +101,8 @@ func (s *Server) Fail() (lost []Ticket, steps int64) {
 		}
 	}
 	for _, r := range s.requests {
-		lost = append(lost, Ticket{ID: r.ID, Arrival: r.arrival, Generated: r.Generated, life: r.life})
+		lost = append(lost, Ticket{ID: r.ID, Arrival: r.arrival, Generated: r.Generated,
+			Record: r.record})
 	}
 	slices.SortFunc(lost, func(a, b Ticket) int { return cmp.Compare(a.ID, b.ID) })
 	return lost, s.steps

@@ -26,8 +26,8 @@ type request struct {
 	choice
 	swap
 
-	life
-	load Load // load that it adds to its replica
+	record metrics.Life
+	load   Load // load that it adds to its replica
 }
 
 // choice is the selections of a request.
@@ -52,12 +52,6 @@ type swap struct {
 	reused int          // context grid of reuses
 	served int          // eighths of the context that buffers cache
 	filled int          // steps since the buffers were empty
-}
-
-// life is the history of a request. It moves with the request to another replica.
-type life struct {
-	record  metrics.Life
-	started bool
 }
 
 // Recorder receives the records of a run as it proceeds. Arguments are valid only during the call.

@@ -35,7 +35,7 @@ func (f *Fleet) fail(r *replica) {
 	lost, steps := r.server.Fail()
 	r.server, r.steps = nil, steps
 	for _, t := range lost {
-		f.Metrics.Retry(t.Record())
+		f.Metrics.Retry(&t.Record)
 		f.send(t)
 	}
 }

@@ -27,9 +27,10 @@ type Request struct {
 	Recall, Missed2 float64
 }
 
-// Life is what a run notes of a request.
+// Life is what a run notes of a request. It moves with the request to another replica.
 type Life struct {
 	Request
+	Started  bool       // it has been in a batch
 	Recalled Recalled   // set where the run asks for it
 	gaps     []des.Time // times between its tokens, with a Cutoff
 }

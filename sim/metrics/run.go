@@ -133,7 +133,7 @@ func (m *Run) Truncate(given, served int) { m.truncations.add(given, served) }
 
 // Schedule records the first step of a request.
 func (m *Run) Schedule(l *Life, at des.Time) {
-	l.Scheduled = at
+	l.Started, l.Scheduled = true, at
 	delay := at - l.Arrival
 	m.QueueDelay.add(delay)
 	m.trend.add(delay.Seconds())

@@ -11,13 +11,8 @@ func (s *Scheduler) sarathi() {
 		}
 	}
 	for _, r := range s.running {
-		if r.Decoding() {
-			continue
-		}
-		if seg, ok := s.cfg.Planner.Next(r, &b); ok {
-			// its blocks were granted at admission
-			s.cfg.Memory.Grow(&r.Grant, seg.TokenTo, seg.TokenTo)
-			s.candidates = append(s.candidates, candidate{req: r, seg: seg})
+		if !r.Decoding() {
+			s.prefill(r, &b)
 		}
 	}
 	s.admitWaiting(&b)

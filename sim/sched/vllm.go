@@ -27,14 +27,19 @@ func (s *Scheduler) vllm() {
 			}
 			continue
 		}
-		if seg, ok := s.cfg.Planner.Next(r, &b); ok {
-			// its blocks were granted at admission
-			s.cfg.Memory.Grow(&r.Grant, seg.TokenTo, seg.TokenTo)
-			s.candidates = append(s.candidates, candidate{req: r, seg: seg})
-		}
+		s.prefill(r, &b)
 	}
 	if s.cfg.Planner.Mode != "plain" {
 		s.admitWaiting(&b)
+	}
+}
+
+// prefill makes the next segment of a running prefill a candidate. Its blocks were granted at
+// admission.
+func (s *Scheduler) prefill(r *Request, b *Budget) {
+	if seg, ok := s.cfg.Planner.Next(r, b); ok {
+		s.cfg.Memory.Grow(&r.Grant, seg.TokenTo, seg.TokenTo)
+		s.candidates = append(s.candidates, candidate{req: r, seg: seg})
 	}
 }
 
