@@ -211,6 +211,11 @@ func (l *loader) apply(doc *document, flag bool) error {
 func (l *loader) decode(doc *document, g *Setting) (err error) {
 	table, name, nested := strings.Cut(g.Key, ".")
 	array, _, _ := strings.Cut(table, "[")
+	if rest, ok := strings.CutPrefix(g.Key, "system."); ok && strings.Contains(rest, ".") &&
+		OfSystem(rest) {
+		g.Key = rest // of a part, written below [system]
+		table, name, nested = strings.Cut(g.Key, ".")
+	}
 	field, unit, known := fieldNamed(&l.cfg, g.Key)
 	switch {
 	case slices.Contains(sweepKeys, array) && !l.sweeps:

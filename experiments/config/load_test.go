@@ -236,6 +236,16 @@ func TestSet(t *testing.T) {
 	}
 }
 
+// Keys of a system's parts may stand below [system] too.
+func TestPartsBelowSystem(t *testing.T) {
+	path := testkit.Write(t, "c.toml", "[system]\npreset = \"vllm\"\nprefix_cache.mode = \"vllm\"\n")
+	for _, p := range mustLoad(t, path, "system.prefix_cache.write_hits=3") {
+		if c := &p.System.PrefixCache; c.Mode != "vllm" || c.WriteHits != 3 {
+			t.Errorf("prefix cache %+v", c)
+		}
+	}
+}
+
 // A list in a flag needs no brackets, and a name in quotes may hold a comma.
 func TestSetListsByCommas(t *testing.T) {
 	c := mustLoad(t, "", "system.preset=vllm, vllm-s", "workload.rate=0.1,0.2", "seed=3,4",
