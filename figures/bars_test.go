@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -42,6 +43,21 @@ func TestBarsFitTheirAxis(t *testing.T) {
 func barsOf(value float64, high *float64) []doc.Bar {
 	return []doc.Bar{{Name: "a", Parts: []doc.Part{{Name: "x", Value: value,
 		Sample: doc.Sample{Low: new(0.0), High: high}}}}}
+}
+
+// Counts have whole numbers as ticks, also below 2.
+func TestTicksOfCountsAreWhole(t *testing.T) {
+	for _, high := range []float64{1.08, 1.9, 3.24, 700} {
+		ticks := axis{high: high, whole: true}.Ticks(0, 0)
+		for _, tick := range ticks {
+			if tick.Value != math.Round(tick.Value) {
+				t.Errorf("to %g: a tick at %g", high, tick.Value)
+			}
+		}
+		if len(ticks) < 2 {
+			t.Errorf("to %g: %d ticks", high, len(ticks))
+		}
+	}
 }
 
 // The legend has each part once, in its colour.

@@ -54,7 +54,8 @@ type panel struct {
 
 func newPanel(c *doc.Chart, looks map[string]look) *panel {
 	doc.Fit(c)
-	return &panel{c, axis{c.XEnds[0], c.XEnds[1], c.LogX}, axis{c.YEnds[0], c.YEnds[1], c.LogY}, looks}
+	return &panel{c, axis{c.XEnds[0], c.XEnds[1], c.LogX, false},
+		axis{c.YEnds[0], c.YEnds[1], c.LogY, c.Whole}, looks}
 }
 
 // framed returns an empty plot with its title and the labels of its axes.
@@ -316,6 +317,7 @@ func meets(box vg.Rectangle, taken []vg.Rectangle) bool {
 type axis struct {
 	low, high float64
 	log       bool
+	whole     bool // the quantity is a count
 }
 
 // of scales a value.
@@ -327,10 +329,12 @@ func (a axis) of(v float64) float64 {
 }
 
 // Ticks labels a logarithmic axis at its decades, also at 2 and 5 within a few decades, and at most
-// digits within a single decade. A linear axis has round steps. Values are scaled.
+// digits within a single decade. A linear axis has round steps, in whole numbers for counts. Values
+// are scaled.
 func (a axis) Ticks(_, _ float64) []plot.Tick {
 	if !a.log {
-		return linearTicks(a.low, a.high)
+		return slices.DeleteFunc(linearTicks(a.low, a.high),
+			func(t plot.Tick) bool { return a.whole && t.Value != math.Round(t.Value) })
 	}
 	decades := math.Log10(a.high / a.low)
 	var ticks []plot.Tick

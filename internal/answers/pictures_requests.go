@@ -69,8 +69,8 @@ func oneRun(folder string) ([]doc.Figure, error) {
 		return []doc.Line{{Name: "a request", Dots: true, Points: points}}
 	}
 	charts := []*doc.Chart{
-		{Title: "Requests", Y: "Requests", Lines: []doc.Line{overBins("waiting", waiting, 0, width),
-			overBins("running", running, 0, width)}},
+		{Title: "Requests", Y: "Requests", Whole: true, Lines: []doc.Line{
+			overBins("waiting", waiting, 0, width), overBins("running", running, 0, width)}},
 		{Title: "Time to first token, by arrival", Y: "TTFT (s)", Lines: dots(ttft)},
 		{Title: "Mean time between tokens of a request, by arrival", Y: "TBT (ms)",
 			Lines: dots(tbt)},

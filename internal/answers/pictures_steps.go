@@ -131,7 +131,7 @@ func (s steps) charts() (all []*doc.Chart) {
 		}
 		if n := len(all); n == 0 || all[n-1].Title != c.chart {
 			all = append(all, &doc.Chart{Title: c.chart, Y: c.unit, Low: true,
-				XEnds: []float64{min(0, from), end}})
+				XEnds: []float64{min(0, from), end}, Whole: c.unit == "Requests"})
 		}
 		of := all[len(all)-1]
 		of.Lines = append(of.Lines, overBins(c.name, bins, from, width))

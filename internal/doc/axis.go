@@ -16,7 +16,8 @@ const (
 const leastLog = 3
 
 // Points above a leap have collapsed: they exceed the next lower value by this factor and are at
-// most a third of all points. Their numbers stand within the uppermost part of the chart.
+// most a third of all points. Their numbers stand within the uppermost part of the chart. Charts
+// without lines with markers, such as time lines, have no means and so no collapsed points.
 const (
 	leapLinear   = 8
 	leapLog      = 20
@@ -29,7 +30,7 @@ const (
 func Fit(charts ...*Chart) {
 	var all []Point
 	var levels []float64
-	given := false
+	given, whole, means := false, false, false
 	for _, c := range charts {
 		if c.Kind == Bars {
 			c.cut()
@@ -37,10 +38,20 @@ func Fit(charts ...*Chart) {
 		if c.Kind != Lines && c.Kind != "" {
 			return
 		}
-		given = given || len(c.YEnds) == 2
+		given, whole = given || len(c.YEnds) == 2, whole || c.Whole
+		for i := range c.Lines {
+			means = means || !c.Lines[i].Bare && !c.Lines[i].Dots
+		}
 		levels, all = append(levels, c.Levels...), append(all, c.points()...)
 	}
-	ends, log := ends(all, levels, charts[0].LogX, charts[0].LogY)
+	leap := math.Inf(1)
+	if means {
+		leap = leapLinear
+	}
+	ends, log := ends(all, levels, leap, charts[0].LogX, charts[0].LogY)
+	if whole { // so that a whole number above 0 has a label
+		ends[1] = max(ends[1], 1.08)
+	}
 	for _, c := range charts {
 		if len(c.XEnds) == 0 {
 			c.XEnds, c.LogX = c.across()
@@ -98,7 +109,7 @@ func (c *Chart) across() (ends []float64, log bool) {
 	return []float64{low - pad, high + pad}, false
 }
 
-func ends(all []Point, levels []float64, logX, log bool) ([]float64, bool) {
+func ends(all []Point, levels []float64, leap float64, logX, log bool) ([]float64, bool) {
 	low, high := values(all, levels)
 	switch {
 	case len(all) == 0:
@@ -111,11 +122,11 @@ func ends(all []Point, levels []float64, logX, log bool) ([]float64, bool) {
 		return []float64{low - pad, high + pad}, false
 	}
 	if log {
-		if ends := logarithmic(all); ends != nil {
+		if ends := logarithmic(all, leap*leapLog/leapLinear); ends != nil {
 			return above(ends, levels), true
 		}
 	}
-	return above(linear(all), levels), false
+	return above(linear(all, leap), levels), false
 }
 
 // above extends an axis to the levels.
@@ -139,8 +150,8 @@ func values(all []Point, levels []float64) (low, high float64) {
 }
 
 // linear returns an axis from 0.
-func linear(all []Point) []float64 {
-	kept, ceiling := within(all, leapLinear)
+func linear(all []Point, leap float64) []float64 {
+	kept, ceiling := within(all, leap)
 	most := 0.0
 	for i := range kept {
 		_, high := kept[i].Ends(kept[i].Y)
@@ -155,8 +166,8 @@ func linear(all []Point) []float64 {
 
 // logarithmic returns nil unless all values are positive and far apart. An interval may reach below
 // 0, which a logarithm cannot show, so the axis ends a factor of 3 below the lowest mean.
-func logarithmic(all []Point) []float64 {
-	kept, ceiling := within(all, leapLog)
+func logarithmic(all []Point, leap float64) []float64 {
+	kept, ceiling := within(all, leap)
 	least, most := values(kept, nil)
 	if !(least > 0) || most < leastLog*least {
 		return nil

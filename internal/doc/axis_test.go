@@ -107,6 +107,24 @@ func TestCollapsedBarsAreCut(t *testing.T) {
 	}
 }
 
+// A line over time is mostly near 0, and counts reach a whole number.
+func TestTimeLinesAreWhole(t *testing.T) {
+	l := Line{Bare: true}
+	for i := range 400 {
+		l.Points = append(l.Points, Point{X: float64(i), Y: 0.0007})
+	}
+	l.Points[7].Y = 3
+	c := &Chart{Lines: []Line{l}}
+	if Fit(c); c.YEnds[1] < 3 {
+		t.Errorf("3 requests are above the axis, which ends at %g", c.YEnds[1])
+	}
+	l.Points[7].Y = 0.1
+	c = &Chart{Lines: []Line{l}, Whole: true}
+	if Fit(c); c.YEnds[1] < 1 {
+		t.Errorf("an axis of counts ends at %g", c.YEnds[1])
+	}
+}
+
 // Values of both signs, levels, and what is close together have axes that hold them.
 func TestAxesHoldTheirValues(t *testing.T) {
 	of := func(values ...float64) *Chart {

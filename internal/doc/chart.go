@@ -39,7 +39,8 @@ type Chart struct {
 	Y     string `json:"y"`
 	LogX  bool   `json:"logX,omitempty"`
 	LogY  bool   `json:"logY,omitempty"`
-	Low   bool   `json:"low,omitempty"` // of half the height
+	Low   bool   `json:"low,omitempty"`   // of half the height
+	Whole bool   `json:"whole,omitempty"` // y counts, so its ticks are whole numbers
 	// XEnds are the two ends of the x axis; empty fits the axis to the points.
 	XEnds []float64 `json:"xEnds,omitempty"`
 	// YEnds are the two ends of the y axis, or of bars. Points above the upper end are marked at it,

@@ -98,7 +98,7 @@
     return Object.assign(legend, zoomed(), {
       grid: { left: 58, right: 18, top: names.length > 1 ? 34 : 12, bottom: 46 },
       xAxis: axis("value", c.logX, Object.assign({ name: c.x, nameLocation: "middle", nameGap: 28, scale: true, splitLine: { show: false } }, ends(c.xEnds, c.logX, c.lines.filter(l => !l.bare && !l.dots).flatMap(l => l.points.map(p => p.x))))),
-      yAxis: axis("value", c.logY, ends(c.yEnds, c.logY)),
+      yAxis: axis("value", c.logY, Object.assign(ends(c.yEnds, c.logY), c.whole ? { minInterval: 1 } : {})),
       series: series,
     });
   }
