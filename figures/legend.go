@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
@@ -47,7 +48,7 @@ const (
 func looksOf(f *doc.Figure) (looks map[string]look, legend []entry) {
 	looks = map[string]look{}
 	var given []look
-	unstable, rejects := false, false
+	var caveats doc.Caveats
 	for _, c := range f.Charts {
 		for i := range c.Lines {
 			l := &c.Lines[i]
@@ -59,20 +60,15 @@ func looksOf(f *doc.Figure) (looks map[string]look, legend []entry) {
 				}
 			}
 			for _, p := range l.Points {
-				unstable, rejects = unstable || p.Unstable, rejects || p.Rejects
+				caveats.Add(p.Caveats)
 			}
 		}
 	}
-	note := entry{"unstable queue", look{color: color.Gray{0x70}, marker: circle}, true, markerSample}
-	switch {
-	case unstable && rejects:
-		note.name += ", or requests rejected"
-	case rejects:
-		note.name = "requests rejected"
-	case !unstable:
-		return looks, legend
+	if doubts := caveats.Doubts(); len(doubts) > 0 {
+		legend = append(legend, entry{strings.Join(doubts, " or "),
+			look{color: color.Gray{0x70}, marker: circle}, true, markerSample})
 	}
-	return looks, append(legend, note)
+	return looks, legend
 }
 
 // withParts adds the parts that bars draw to a legend, except parts named like their bar.

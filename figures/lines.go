@@ -182,7 +182,7 @@ func (p *panel) lines(c draw.Canvas, x, y func(float64) vg.Length) {
 			case l.Dots && l.Name != doc.Published:
 				drawMarker(&c, look, at, ringRadius, true)
 			default:
-				drawMarker(&c, look, at, markerRadius, l.Dots || q.Unstable || q.Rejects)
+				drawMarker(&c, look, at, markerRadius, l.Dots || q.Caveats != doc.Caveats{})
 			}
 		}
 	}

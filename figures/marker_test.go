@@ -43,7 +43,11 @@ func TestHollowMarkersAreExplained(t *testing.T) {
 		t.Errorf("legend %+v", legend)
 	}
 	l.Points[0].Unstable = true
-	if _, legend := looksOf(f); legend[1].name != "unstable queue, or requests rejected" {
+	if _, legend := looksOf(f); legend[1].name != "unstable queue or requests rejected" {
+		t.Errorf("legend %+v", legend)
+	}
+	l.Points[0].Caveats = doc.Caveats{Grows: true}
+	if _, legend := looksOf(f); legend[1].name != "waits grow or requests rejected" {
 		t.Errorf("legend %+v", legend)
 	}
 }

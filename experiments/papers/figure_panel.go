@@ -42,8 +42,7 @@ type cell struct {
 	x             float64
 	values        [][]float64 // by row: of each y, and of their sum
 	interval      *doc.Sample // that the row has; nil for one over the rows
-	unstable      bool
-	rejects       bool
+	doc.Caveats
 }
 
 // interval returns the 95 % interval of a row; nil if it has none.
@@ -114,7 +113,7 @@ func (c *cell) add(other *cell) {
 	for i := range c.values {
 		c.values[i] = append(c.values[i], other.values[i]...)
 	}
-	c.unstable, c.rejects = c.unstable || other.unstable, c.rejects || other.rejects
+	c.Add(other.Caveats)
 }
 
 // cell returns the cell of one row; nil if the row has no value to draw.
@@ -126,9 +125,9 @@ func (d *drawing) cell(r *record) (*cell, error) {
 	kinds := strings.Fields(r.cells["warnings.kind"])
 	c := &cell{
 		series: d.name(r.texts(d.Series)),
-		unstable: slices.Contains(kinds, string(warn.UnstableQueue)) ||
-			slices.Contains(kinds, string(warn.WaitsGrow)),
-		rejects: cmp.Or(r.cells["rejected"], "0") != "0",
+		Caveats: doc.Caveats{Unstable: slices.Contains(kinds, string(warn.UnstableQueue)),
+			Grows:   slices.Contains(kinds, string(warn.WaitsGrow)),
+			Rejects: cmp.Or(r.cells["rejected"], "0") != "0"},
 	}
 	if d.Series == "" {
 		c.series, _, _ = strings.Cut(d.y[0].Label, " (")
@@ -197,7 +196,7 @@ func (d *drawing) name(raw string) string {
 // all.
 func (c *cell) mean(y int, most float64) (float64, doc.Sample) {
 	mean, s := doc.Over(c.values[y])
-	s.Unstable, s.Rejects = c.unstable, c.rejects
+	s.Caveats = c.Caveats
 	if c.interval != nil {
 		s = *c.interval
 	}

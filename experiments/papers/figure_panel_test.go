@@ -132,7 +132,7 @@ func TestRecordsOfRuns(t *testing.T) {
 	}
 	d := drawing{panel: &panel{X: "q"}, figure: &paperFigure{}, x: &quantity{Of: "rate"},
 		y: []*quantity{{Of: "rate"}}}
-	if c, err := d.cell(&rows[0]); err != nil || !c.unstable || c.rejects || c.x != 0.1 {
+	if c, err := d.cell(&rows[0]); err != nil || !c.Grows || c.Unstable || c.Rejects || c.x != 0.1 {
 		t.Errorf("cell %+v, %v", c, err)
 	}
 	if _, err := readRecords(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {

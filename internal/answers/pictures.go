@@ -12,7 +12,6 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/papers"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/stats"
-	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
@@ -111,8 +110,8 @@ func (p *panel) lines(c *doc.Chart, m *metrics.Metric) {
 			continue
 		}
 		one.Y, one.Sample = doc.Over(values)
-		one.Unstable = row.has(warn.UnstableQueue) || row.has(warn.WaitsGrow)
-		one.Rejects = row.rejects()
+		unstable, grows := row.queue()
+		one.Caveats = doc.Caveats{Unstable: unstable, Grows: grows, Rejects: row.rejects()}
 		l := c.Line(row.series)
 		l.Points = append(l.Points, one)
 	}

@@ -149,11 +149,14 @@ func TestDoubtsAreDrawn(t *testing.T) {
 	c := drawnOf(t, &Runs{Sums: []metrics.Summary{{System: "a", Rate: 1, Completed: 10},
 		{System: "a", Rate: 2, Completed: 8, Rejected: 2}, {System: "b", Rate: 1, Completed: 10},
 		{System: "b", Rate: 2, Completed: 10, Warnings: []warn.Warning{warn.New(warn.WaitsGrow, "x")}},
+		{System: "c", Rate: 1, Completed: 10}, {System: "c", Rate: 2, Completed: 10,
+			Warnings: []warn.Warning{warn.New(warn.UnstableQueue, "x"), warn.New(warn.WaitsGrow, "x")}},
 	}})["ttft"].Charts[0]
-	for i, want := range [][2]string{{"", "requests rejected"}, {"", "unstable queue"}} {
+	for i, want := range [][2]string{{"", "requests rejected"}, {"", "waits grow"},
+		{"", "unstable queue"}} {
 		for j, p := range c.Lines[i].Points {
-			if p.Doubts() != want[j] {
-				t.Errorf("%s at %g: %q, want %q", c.Lines[i].Name, p.X, p.Doubts(), want[j])
+			if got := strings.Join(p.Doubts(), ", "); got != want[j] {
+				t.Errorf("%s at %g: %q, want %q", c.Lines[i].Name, p.X, got, want[j])
 			}
 		}
 	}

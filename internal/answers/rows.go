@@ -205,21 +205,23 @@ func (r *runRow) state() string {
 	case met == 0 && judged == len(r.runs):
 		text = "no"
 	}
-	switch {
-	case r.has(warn.UnstableQueue):
+	switch unstable, grows := r.queue(); {
+	case unstable:
 		text += ", unstable"
-	case r.has(warn.WaitsGrow):
+	case grows:
 		text += ", waits grow"
 	}
 	return text
 }
 
-// has reports whether a run has a warning of a kind.
-func (r *runRow) has(k warn.Kind) bool {
-	return slices.ContainsFunc(r.runs, func(s *metrics.Summary) bool {
-		return warn.Has(s.Warnings,
-			k)
-	})
+// queue reports whether the queue of a run was unstable or, if none was, whether waits grew in a
+// run that is too short to tell.
+func (r *runRow) queue() (unstable, grows bool) {
+	for _, s := range r.runs {
+		unstable = unstable || warn.Has(s.Warnings, warn.UnstableQueue)
+		grows = grows || warn.Has(s.Warnings, warn.WaitsGrow)
+	}
+	return unstable, grows && !unstable
 }
 
 const (

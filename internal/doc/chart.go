@@ -94,8 +94,8 @@ type Bar struct {
 
 // Doubt sets the note of a bar with caveats to its value and them.
 func (b *Bar) Doubt() {
-	if doubts := b.Doubts(); doubts != "" {
-		b.Note = stats.Digits(b.Value()) + ", " + doubts
+	if doubts := b.Doubts(); len(doubts) > 0 {
+		b.Note = stats.Digits(b.Value()) + ", " + strings.Join(doubts, ", ")
 	}
 }
 
@@ -189,10 +189,37 @@ type Sample struct {
 	High *float64 `json:"high,omitempty"`
 	// Runs are the values of single runs. They are shown instead of the interval if there are fewer
 	// than Fewest.
-	Runs     []float64 `json:"runs,omitempty"`
-	Unstable bool      `json:"unstable,omitempty"` // the queue of a run grew without end
+	Runs []float64 `json:"runs,omitempty"`
+	Caveats
+}
+
+// Caveats are the reasons to doubt a mean.
+type Caveats struct {
+	Unstable bool `json:"unstable,omitempty"` // the queue of a run grew without end
+	// Grows is set if waits grew in a run that is too short to tell whether its queue is unstable.
+	Grows bool `json:"grows,omitempty"`
 	// Rejects is set if a run rejected requests, so the mean covers only the others.
 	Rejects bool `json:"rejects,omitempty"`
+}
+
+// Add adds the caveats of another mean.
+func (c *Caveats) Add(other Caveats) {
+	c.Unstable, c.Grows = c.Unstable || other.Unstable, c.Grows || other.Grows
+	c.Rejects = c.Rejects || other.Rejects
+}
+
+// Doubts lists the caveats in words.
+func (c *Caveats) Doubts() (words []string) {
+	if c.Unstable {
+		words = append(words, "unstable queue")
+	}
+	if c.Grows {
+		words = append(words, "waits grow")
+	}
+	if c.Rejects {
+		words = append(words, "requests rejected")
+	}
+	return words
 }
 
 // Fewest is the smallest number of runs for which an interval is shown. With two or three runs the
@@ -229,19 +256,6 @@ func (s *Sample) Ends(mean float64) (low, high float64) {
 // Shown reports whether the interval is shown.
 func (s *Sample) Shown() bool {
 	return s.Low != nil && s.High != nil && *s.High > *s.Low && s.Runs == nil
-}
-
-// Doubts returns the caveats of the mean; "" if there are none.
-func (s *Sample) Doubts() string {
-	switch {
-	case s.Unstable && s.Rejects:
-		return "unstable queue, requests rejected"
-	case s.Unstable:
-		return "unstable queue"
-	case s.Rejects:
-		return "requests rejected"
-	}
-	return ""
 }
 
 // Spread explains the intervals and small dots of a figure, whose means are over several `of` (such

@@ -42,7 +42,7 @@ func CSV(w io.Writer, d *doc.Doc) error {
 			title := strings.TrimSuffix(f.Title+": "+c.Title, ": ")
 			c.Values(func(series, x string, value float64, s *doc.Sample) {
 				write("chart", title, series, strings.TrimSpace(c.X+" "+x), c.Y, stats.Exact(value),
-					known(s.Low), known(s.High), strconv.Itoa(max(1, s.N)), s.Doubts(), f.Name)
+					known(s.Low), known(s.High), strconv.Itoa(max(1, s.N)), strings.Join(s.Doubts(), ", "), f.Name)
 			})
 		}
 	}

@@ -54,7 +54,7 @@
 
   const marker = color => '<span style="display:inline-block;width:9px;height:9px;border-radius:5px;margin-right:5px;background:' + color + '"></span>';
   const interval = p => p.runs ? " (runs " + p.runs.map(digits).join(", ") + ")" : p.low !== undefined ? " (" + digits(p.low) + " to " + digits(p.high) + ")" : "";
-  const doubts = p => [p.note, p.unstable && "unstable queue", p.rejects && "requests rejected"].filter(t => t).join(", ");
+  const doubts = p => [p.note, p.unstable && "unstable queue", p.grows && "waits grow", p.rejects && "requests rejected"].filter(t => t).join(", ");
   const hollow = color => ({ color: ink().ground, borderColor: color, borderWidth: 2 });
 
   function lines(c) {
