@@ -87,6 +87,57 @@ func parseAxis(doc *document, path string, settings []Setting) (axis, error) {
 	return gridAxis(columns), nil
 }
 
+// listAxes takes the lists of values of keys that have one value out of the documents and returns an
+// axis of each. The last document that sets a key decides. Keys of listed and system.preset have
+// lists of their own.
+func listAxes(docs []*document) (axes []axis) {
+	for i, doc := range docs {
+		doc.settings = slices.DeleteFunc(slices.Clone(doc.settings), func(g Setting) bool {
+			list := listOf(&g)
+			if len(list) == 0 || g.at != g.Key {
+				return false
+			}
+			for _, later := range docs[i+1:] {
+				if lastOf(later.settings, g.Key) != nil {
+					return true
+				}
+			}
+			axes = append(axes, gridAxis([][]Setting{column(g, list)}))
+			return true
+		})
+	}
+	return axes
+}
+
+// listOf returns the list of values of a key that has a single number, text or truth value in a
+// configuration; none if the setting is no such list.
+func listOf(g *Setting) []any {
+	kind := reflect.Float64 // of a figure in [card]
+	if f, _, ok := fieldNamed(&Point{}, g.Key); ok {
+		kind = f.Kind()
+	} else if !strings.HasPrefix(g.Key, "card.") {
+		return nil
+	}
+	if kind == reflect.Slice || kind == reflect.Map || slices.Contains(listed, g.Key) {
+		return nil
+	}
+	value := g.Value
+	if text, ok := value.(flagText); ok && strings.HasPrefix(string(text), "[") {
+		value = text.decode(true, kind == reflect.String)
+	}
+	list, _ := value.([]any)
+	return list
+}
+
+// column returns a setting at each value of a list.
+func column(g Setting, list []any) []Setting {
+	all := slices.Repeat([]Setting{g}, len(list))
+	for i, v := range list {
+		all[i].Value = v
+	}
+	return all
+}
+
 // MostPoints is the maximum number of points of a sweep.
 const MostPoints = 100_000
 
@@ -114,11 +165,7 @@ func axisColumns(doc *document, path string) (columns [][]Setting, err error) {
 		if len(list) == 0 {
 			return nil, &KeyError{Key: path + "." + s.Key, Value: "[]", Reason: "no value to run"}
 		}
-		column := slices.Repeat([]Setting{s}, len(list))
-		for i, v := range list {
-			column[i].Value = v
-		}
-		columns = append(columns, column)
+		columns = append(columns, column(s, list))
 	}
 	return columns, nil
 }

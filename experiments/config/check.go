@@ -261,8 +261,7 @@ func checkName(key, got string, values []string) *KeyError {
 	reason := "unknown; use " + strings.Join(values, ", ") + DidYouMean(got, values)
 	if strings.HasPrefix(got, "[") {
 		_, name, _ := strings.Cut(key, ".")
-		reason = fmt.Sprintf("one %s a configuration; several are an axis of a sweep, [[axis]] with "+
-			"grid.%s = [...] (sparseserve help sweep)", name, key)
+		reason = fmt.Sprintf("want one %s; simulate and plan run each of a list", name)
 	}
 	return &KeyError{Key: key, Value: quote(got), Reason: reason}
 }

@@ -49,7 +49,8 @@ type Sweep struct {
 
 // LoadSweep reads a sweep. Layers, lowest first: the built-in default experiment, the file's bases,
 // the file, --set flags, and each combination of the file's axes. A plain configuration is a sweep
-// with one variant. Errors name the place, key and value.
+// with one variant. A list of values of a key of one value is an axis too. Errors name the place,
+// key and value.
 func LoadSweep(ctx context.Context, path string, sets []string) (*Sweep, error) {
 	return loadSweep(ctx, path, sets, false, nil)
 }
@@ -82,6 +83,9 @@ func loadSweep(ctx context.Context, path string, sets []string, search bool, var
 		return nil, err
 	}
 	docs := append(slices.Clone(layers), flags...)
+	if varied == nil {
+		axes = append(axes, listAxes(docs[len(layers)-1:])...)
+	}
 	buys := search && varied == nil &&
 		slices.ContainsFunc(docs, func(doc *document) bool { return len(doc.under("plan")) > 0 })
 	for _, a := range axes {

@@ -36,8 +36,8 @@ func cutsNumber(name, known string) bool {
 // name. all lists the known names if that is not in full, own the other way to name one.
 func Unknown(kind, name string, known []string, all, own string) error {
 	if strings.HasPrefix(name, "[") || strings.Contains(name, ",") {
-		return fmt.Errorf("one %s a configuration; several are an axis of a sweep, [[axis]] with "+
-			"grid.%s = [...] (sparseserve help sweep)", kind, kind)
+		return fmt.Errorf("want one %s; simulate and plan run each of a list, as in %s = [\"a\", \"b\"]",
+			kind, kind)
 	}
 	all = "; known: " + cmp.Or(all, strings.Join(known, ", ")) + "; or " + own
 	var near []string
