@@ -87,8 +87,8 @@ func parseAxis(doc *document, path string, settings []Setting) (axis, error) {
 	return gridAxis(columns), nil
 }
 
-// listAxes takes the lists of values of keys that have one value out of the documents and returns an
-// axis of each. The last document that sets a key decides. Keys of listed and system.preset have
+// listAxes takes the lists of values of keys that have one value out of the documents and returns
+// an axis of each. The last document that sets a key decides. Keys of listed and system.preset have
 // lists of their own.
 func listAxes(docs []*document) (axes []axis) {
 	for i, doc := range docs {
