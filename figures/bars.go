@@ -183,16 +183,27 @@ func (p *barPanel) Plot(c draw.Canvas, plt *plot.Plot) {
 // thinnest is the least length at which a part is drawn. A bar is at most thickest.
 const thinnest, thickest = 0.5, 24 // points
 
+// boxes returns the ends of the parts of a bar. The parts of a cut bar share the drawn length.
+func (p *barPanel) boxes(b *doc.Bar) (ends [][2]float64) {
+	sum, scale := 0.0, 1.0
+	if all := b.Value(); all > p.cut {
+		scale = p.cut / all
+	}
+	for _, part := range b.Parts {
+		ends = append(ends, [2]float64{scale * sum, scale * (sum + part.Value)})
+		sum += part.Value
+	}
+	return ends
+}
+
 // bar draws a bar around a height, its interval, and its note beyond both.
 func (p *barPanel) bar(c *draw.Canvas, b *doc.Bar, x func(float64) vg.Length,
 	middle, half vg.Length) {
-	sum := 0.0
-	for _, part := range b.Parts {
-		from, to := x(min(sum, p.cut)), x(min(sum+part.Value, p.cut))
-		sum += part.Value
+	for i, ends := range p.boxes(b) {
+		from, to := x(ends[0]), x(ends[1])
 		if box := around(vg.Point{X: (from + to) / 2, Y: middle}, vg.Length(math.Abs(float64(to-from)))/2,
 			half); box.Size().X >= thinnest {
-			drawBox(c, colorOf(part.Color), box)
+			drawBox(c, colorOf(b.Parts[i].Color), box)
 		}
 	}
 	interval := intervalOf(b)

@@ -60,6 +60,23 @@ func TestTicksOfCountsAreWhole(t *testing.T) {
 	}
 }
 
+// A cut bar has all its parts, each in its share, and its value beside it.
+func TestACutBarHasAllItsParts(t *testing.T) {
+	parts := func(first, second float64) []doc.Part {
+		return []doc.Part{{Name: "compute", Value: first}, {Name: "loads", Value: second}}
+	}
+	p := newBars(&doc.Chart{Kind: doc.Bars, Bars: []doc.Bar{{Parts: parts(20, 10)},
+		{Parts: parts(20, 12)}, {Parts: parts(100, 900)}}})
+	cut, whole := p.boxes(&p.Bars[2]), p.boxes(&p.Bars[0])
+	if math.Abs(cut[0][1]-p.cut/10) > 1e-9 || math.Abs(cut[1][1]-p.cut) > 1e-9 ||
+		p.noteOf(&p.Bars[2]) != "1000 (cut)" {
+		t.Errorf("cut at %g: parts %v, %q", p.cut, cut, p.noteOf(&p.Bars[2]))
+	}
+	if whole[0][1] != 20 || whole[1][1] != 30 {
+		t.Errorf("parts %v", whole)
+	}
+}
+
 // The legend has each part once, in its colour.
 func TestPartsOfBars(t *testing.T) {
 	p := newBars(&doc.Chart{Kind: doc.Bars, Bars: []doc.Bar{

@@ -44,7 +44,7 @@ type Chart struct {
 	// XEnds are the two ends of the x axis; empty fits the axis to the points.
 	XEnds []float64 `json:"xEnds,omitempty"`
 	// YEnds are the two ends of the y axis, or of bars. Points above the upper end are marked at it,
-	// and longer bars are cut there, with their values. Fit sets them.
+	// and longer bars are cut there, with their values; their parts keep their shares. Fit sets them.
 	YEnds  []float64 `json:"yEnds,omitempty"`
 	Lines  []Line    `json:"lines,omitempty"`
 	Bars   []Bar     `json:"bars,omitempty"`

@@ -129,13 +129,15 @@
     o.tooltip.trigger = "axis";
     o.tooltip.axisPointer = { type: "shadow" };
     o.tooltip.formatter = found => text(found[0].name) + found.filter(f => f.value !== undefined && f.value !== "-" && f.value !== 0)
-      .map(f => "<br>" + marker(f.color) + text((single ? c.y : f.seriesName) + " " + digits(f.value) + (f.data.part ? interval(f.data.part) : "") + (f.data.note ? ", " + f.data.note : ""))).join("");
+      .map(f => "<br>" + marker(f.color) + text((single ? c.y : f.seriesName) + " " + digits(f.data.whole) + (f.data.part ? interval(f.data.part) : "") + (f.data.note ? ", " + f.data.note : ""))).join("");
     const sample = b => b.low === undefined && single ? b.parts[0] : b, negative = c.bars.some(b => b.parts[0].value < 0);
     const furthest = b => { const v = b.parts[0].value, s = sample(b), all = [v].concat(s.runs || (s.low === undefined ? [] : [s.low, s.high]));
       return v < 0 ? Math.min(...all) : Math.max(...all); };
+    const total = b => b.parts.reduce((sum, p) => sum + p.value, 0), isCut = b => c.yEnds && total(b) > c.yEnds[1];
+    const drawn = (b, p) => isCut(b) ? p.value * c.yEnds[1] / total(b) : p.value; // the parts of a cut bar share its length
     const series = [...parts].map(([name, color]) => ({ type: "bar", name: name, stack: "all", barMaxWidth: 24, itemStyle: { color: shown(color) },
       emphasis: { focus: single ? "none" : "series" }, data: c.bars.map(b => { const p = b.parts.find(q => q.name === name);
-        return p ? { value: p.value, part: single ? sample(b) : p, note: single ? b.note : undefined } : "-"; }) }));
+        return p ? { value: drawn(b, p), whole: p.value, part: single ? sample(b) : p, note: single ? b.note : undefined } : "-"; }) }));
     if (series.length) series[0].markLine = { silent: true, symbol: "none", label: { show: false }, lineStyle: { color: ink().soft, type: "dashed" },
       data: (c.levels || []).concat(negative ? [0] : []).map(v => ({ xAxis: v })) };
     // Labels cover the limit, which is drawn over bars.
@@ -148,7 +150,7 @@
     const published = c.bars.flatMap((b, i) => b.published === undefined ? [] : [[b.published, i]]);
     if (published.length) series.push({ type: "scatter", name: "published", symbol: "diamond", symbolSize: 11, silent: true, data: published, z: 6, itemStyle: hollow(ink().soft) });
     if (runs.length) series.push({ type: "scatter", silent: true, data: runs, z: 5, symbolSize: 4, itemStyle: { color: ink().text } });
-    const cut = c.yEnds ? c.bars.flatMap((b, i) => { const all = b.parts.reduce((sum, p) => sum + p.value, 0); return all > c.yEnds[1] ? [{ value: [c.yEnds[1], i], all: all }] : []; }) : [];
+    const cut = c.bars.flatMap((b, i) => isCut(b) ? [{ value: [c.yEnds[1], i], all: total(b) }] : []);
     if (cut.length) series.push({ type: "scatter", symbol: "triangle", symbolRotate: -90, symbolSize: 10, silent: true, z: 6, data: cut, itemStyle: { color: ink().text },
       label: { show: true, position: "left", color: ink().text, fontSize: 12, backgroundColor: ink().ground, padding: 2, formatter: f => digits(f.data.all) } });
     const left = Math.min(width * 0.36, 12 + 7.2 * Math.max(...names.map(n => n.length)));
