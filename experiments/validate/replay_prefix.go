@@ -31,9 +31,13 @@ func (m AsMeasured) distance() float64 {
 	return math.Abs(math.Log(m.TTFT)) + math.Abs(math.Log(m.TPOT))
 }
 
-func (m AsMeasured) String() string {
-	return strings.ReplaceAll(fmt.Sprintf("median TTFT %+.1f %% and mean TPOT %+.1f %% off",
-		100*(m.TTFT-1), 100*(m.TPOT-1)), "-0.0 %", "+0.0 %")
+// off returns the error of the median TTFT and, if it is the greater one, of the mean TPOT.
+func (m AsMeasured) off() string {
+	text := fmt.Sprintf("TTFT %+.0f %%", 100*(m.TTFT-1))
+	if math.Abs(math.Log(m.TPOT)) > math.Abs(math.Log(m.TTFT)) {
+		text += fmt.Sprintf(", TPOT %+.0f %%", 100*(m.TPOT-1))
+	}
+	return strings.ReplaceAll(text, "-0 %", "+0 %")
 }
 
 // The nearer simulation must have at most nearerBy times the distance of the other, and be nearer
@@ -98,19 +102,21 @@ func mayHit(c *config.Point) bool {
 	return !s.Offload.On && (s.Prefill.Split == "plain" || s.Prefill.Split == "chunked")
 }
 
-// String describes the result in a sentence, and how to override it.
+// String describes the result, and how to override it.
 func (v *PrefixEstimate) String() string {
-	found := fmt.Sprintf("%s with full prefills, %s with prompts from the cache", v.Full, v.Cached)
+	const start = "The log does not say whether prompts hit the prefix cache. "
+	none, all := v.Full.off(), v.Cached.off()
 	switch {
 	case v.Hit():
-		return found + ": simulated as prefix cache hits (--prefix-hit 0 for full prefills)"
+		return fmt.Sprintf(start+"Hits fit better (%s, no hits %s), so all prompts hit; "+
+			"--prefix-hit 0 simulates no hits.", all, none)
 	case v.Told():
-		return found + ": simulated as full prefills (--prefix-hit SHARE for hits)"
+		return fmt.Sprintf(start+"No hits fits better (%s, all hits %s), so no hits is simulated; "+
+			"--prefix-hit SHARE overrides it.", none, all)
 	case v.Requests < estimateRequests:
-		found = fmt.Sprintf("%d requests are too few to tell whether prompts came from it; %s",
-			v.Requests, found)
-	default:
-		found += ": this does not tell them apart"
+		return fmt.Sprintf(start+"%d requests are too few to tell (no hits %s, all hits %s), so no hits "+
+			"is simulated; --prefix-hit SHARE overrides it.", v.Requests, none, all)
 	}
-	return found + "; full prefills are simulated (--prefix-hit SHARE for hits)"
+	return fmt.Sprintf(start+"The figures do not tell either (no hits %s, all hits %s), so no "+
+		"hits is simulated; --prefix-hit SHARE overrides it.", none, all)
 }

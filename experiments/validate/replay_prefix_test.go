@@ -23,11 +23,12 @@ func TestTheNearerSimulationIsTaken(t *testing.T) {
 		layered, hit bool
 		want         string
 	}{
-		"cached": {n: 60, ttft: 0.031, hit: true, want: "median TTFT +93.5 % and mean TPOT +0.0 % off " +
-			"with full prefills, median TTFT -3.2 % and mean TPOT +0.0 % off with prompts from the cache: " +
-			"simulated as prefix cache hits"},
-		"full":    {n: 60, ttft: 0.058, want: "cache: simulated as full prefills (--prefix-hit SHARE"},
-		"between": {n: 60, ttft: 0.042, want: "this does not tell them apart; full prefills are"},
+		"cached": {n: 60, ttft: 0.031, hit: true, want: "The log does not say whether prompts hit " +
+			"the prefix cache. Hits fit better (TTFT -3 %, no hits TTFT +94 %), so all prompts hit; " +
+			"--prefix-hit 0 simulates no hits."},
+		"full": {n: 60, ttft: 0.058, want: "No hits fits better (TTFT +3 %, all hits " +
+			"TTFT -48 %), so no hits is simulated; --prefix-hit SHARE overrides it."},
+		"between": {n: 60, ttft: 0.042, want: "The figures do not tell either (no hits TTFT +43 %, "},
 		"few":     {n: 49, ttft: 0.031, want: "49 requests are too few to tell"},
 		"cannot":  {n: 60, ttft: 0.031, layered: true},
 	} {

@@ -72,7 +72,7 @@ func comparedRequests(r *validate.ReplayReport) []string {
 			100*p.HitShare))
 	}
 	if r.Prefix != nil {
-		lead = append(lead, fmt.Sprintf("Prefix cache: %s.", r.Prefix))
+		lead = append(lead, r.Prefix.String())
 	}
 	return lead
 }

@@ -41,9 +41,8 @@ func TestNumbersOfComparisons(t *testing.T) {
 			"the room for KV match the server's?",
 		"Prefix cache: the record identifies shared prompt content; the simulated cache has 25.0 % of "+
 			"their tokens (--prefix-hit SHARE sets another share).",
-		"Prefix cache: median TTFT +50.0 % and mean TPOT +0.0 % off with full prefills, median TTFT "+
-			"+2.0 % and mean TPOT +0.0 % off with prompts from the cache: simulated as prefix cache hits "+
-			"(--prefix-hit 0 for full prefills).",
+		"The log does not say whether prompts hit the prefix cache. Hits fit better (TTFT +2 %, no "+
+			"hits TTFT +50 %), so all prompts hit; --prefix-hit 0 simulates no hits.",
 		"117 requests. Error: simulated over measured less 1. Mean and percentiles are over requests, "+
 			"TPOT is a request's mean time between tokens.",
 		"figure measured simulated error, %", "TTFT mean, s 2.00 1.50 -25.0",
