@@ -72,6 +72,9 @@ func (v *view) overLoads(levels []string) (all []doc.Figure) {
 		}
 		scale(f.Charts, of.key == "ttft_mean", !m.Higher)
 		if of.key == "good" {
+			for _, c := range f.Charts {
+				c.Y = "Requests within SLO, each by itself (req/s)"
+			}
 			f.Caption = strings.TrimPrefix(strings.Join(append(levels, ""), ". "), ". ")
 		}
 		all = append(all, f)

@@ -144,6 +144,17 @@ func TestReplicasAreAnAxis(t *testing.T) {
 	}
 }
 
+// Goodput counts single requests by its axis, because the table judges statistics.
+func TestGoodputIsOfSingleRequests(t *testing.T) {
+	good := 0.5
+	c := drawnOf(t, &Runs{Sums: []metrics.Summary{
+		{System: "a", Rate: 1, Completed: 10, RequestGoodput: &good},
+		{System: "a", Rate: 2, Completed: 10, RequestGoodput: &good}}})["goodput"].Charts[0]
+	if c.Y != "Requests within SLO, each by itself (req/s)" {
+		t.Errorf("the axis is %q", c.Y)
+	}
+}
+
 // A mean of runs whose queue was unstable, or that refused requests, says so.
 func TestDoubtsAreDrawn(t *testing.T) {
 	c := drawnOf(t, &Runs{Sums: []metrics.Summary{{System: "a", Rate: 1, Completed: 10},

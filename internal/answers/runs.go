@@ -135,6 +135,11 @@ func (r *Runs) results(head []doc.Column, rows []runRow) doc.Table {
 		t.Legend = append(t.Legend, strings.Join(signs, "; "))
 	}
 	t.Legend = append(t.Legend, r.Levels()...)
+	if slices.ContainsFunc(r.Sums, func(s metrics.Summary) bool {
+		return s.RequestGoodput != nil && s.GoodShare == nil // not each request is judged
+	}) {
+		t.Legend = append(t.Legend, "the column SLO judges these statistics of a run, not each request")
+	}
 	return t.Table
 }
 

@@ -72,7 +72,7 @@ func TestDetails(t *testing.T) {
 		"time end to end, s 42.0 43.0 44.0 45.0 46.0", "scheduling delay, s 52.0",
 		"1 sparse TTFT, s 11.0", "served served within SLO input output input and output",
 		"1 dense 0.900 0.750 1234 56.0 1290", "1 sparse 51.0 0 98.0", "1 sparse 12.5",
-		"1 sparse 40.0 30.0 0")
+		"1 sparse 40.0 30.0 0", "the column SLO judges these statistics of a run, not each request")
 	for _, gone := range []string{"HBM peak", "GPU busy", "hits in HBM", "blocks loaded"} {
 		if strings.Contains(text, gone) {
 			t.Errorf("no run has %q:\n%s", gone, text)
