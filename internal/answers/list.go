@@ -146,8 +146,12 @@ func Traces() (*doc.Doc, error) {
 	t.Add(traces.Sessions, "", "sessions with turns: sessions.turns, system_prompts, system_lengths, "+
 		"system_zipf, prompt_lengths, output_lengths and think_s")
 	t.Rule()
+	said := ""
 	for _, f := range traces.Formats() {
-		t.Add("a path", f.Name, f.About)
+		if f.Name != said { // two shapes may have one name
+			t.Add("a path", f.Name, f.About)
+		}
+		said = f.Name
 	}
 	return listed("Traces", t)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/fleet"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // must is a document without an error.
@@ -63,6 +64,21 @@ func TestListsAreWhole(t *testing.T) {
 				t.Errorf("%s: nothing is said of %s", c.d.Title, rows[i])
 			}
 		}
+	}
+}
+
+// A format of traces has one row, also if its files have two shapes.
+func TestFormatsAreListedOnce(t *testing.T) {
+	seen := map[string]bool{}
+	for _, row := range must(t)(Traces()).Tables[0].Rows {
+		if format := row.At(1); format != "" && seen[format] {
+			t.Errorf("%s has two rows", format)
+		} else {
+			seen[format] = true
+		}
+	}
+	if !seen[traces.FormatMooncake] {
+		t.Errorf("formats %v", seen)
 	}
 }
 

@@ -96,7 +96,8 @@ func drawIn(ctx context.Context, dir string, all []doc.Figure, formats ...string
 	if _, err := run.WriteFiles(dir, file); err != nil {
 		return nil, err
 	}
-	return figures.Draw(ctx, dir, all, formats...)
+	drawn, err := figures.Draw(ctx, dir, all, formats...)
+	return append(drawn, path), err
 }
 
 // reportOf returns the command that shows all of a folder.

@@ -212,7 +212,8 @@ func TestPicturesCommand(t *testing.T) {
 	}
 	status, out, errs := runHere(t.Context(), nil, "report", "out/default", "--format", "png", "--out",
 		"pictures")
-	want := "pictures/ttft.png\npictures/throughput.png\npictures/tbt.png\npictures/time.png\n"
+	want := "pictures/ttft.png\npictures/throughput.png\npictures/tbt.png\npictures/time.png\n" +
+		"pictures/pictures.csv\n"
 	if status != 0 || filepath.ToSlash(out) != want {
 		t.Errorf("status %d, stderr %q, stdout %q", status, errs, out)
 	}

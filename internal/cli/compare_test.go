@@ -90,7 +90,7 @@ func TestCompareFigures(t *testing.T) {
 		t.Fatal(errs)
 	}
 	status, out, errs := runHere(t.Context(), nil, "report", "a", "--format", "png", "--out", "b")
-	if want := "b/distributions.png\n"; status != 0 || filepath.ToSlash(out) != want {
+	if want := "b/distributions.png\nb/pictures.csv\n"; status != 0 || filepath.ToSlash(out) != want {
 		t.Errorf("status %d, stderr %q, stdout %q", status, errs, out)
 	}
 	for _, name := range []string{"distributions.png"} {

@@ -75,7 +75,8 @@ func TestPlanOfAPurchase(t *testing.T) {
 	}
 	redrawn, drawn, errs := runHere(t.Context(), shared, "report", "out/plan/buy", "--format", "png",
 		"--out", "again")
-	if redrawn != exitOK || filepath.ToSlash(drawn) != "again/plan.png\nagain/plan-limits.png\n" {
+	if redrawn != exitOK || filepath.ToSlash(drawn) != "again/plan.png\nagain/plan-limits.png\n"+
+		"again/pictures.csv\n" {
 		t.Errorf("pictures: status %d, %q, stderr %q", redrawn, drawn, errs)
 	}
 	testkit.Golden(t, "plan-purchase.txt", filepath.ToSlash(out))
