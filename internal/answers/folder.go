@@ -121,6 +121,7 @@ func readRuns(dir string) (*doc.Doc, error) {
 	}
 	if configs := configsOf(append([]string{dir}, folders...)); len(configs) > 0 {
 		r.Asked, r.Unit = []string{Ran(configs...)}, capacity.RateUnit(&configs[0][0].Workload)
+		r.DefaultTBT = DefaultTBT(configs...)
 	}
 	p := r.Doc()
 	if p.Figures, err = r.Figures(); err != nil {

@@ -2,10 +2,12 @@ package answers
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/sim"
@@ -22,7 +24,25 @@ type Runs struct {
 	Unit     string // of the rates, such as requests/s
 	// Folders are the folders of the runs, with their requests; "" or nil if there is none.
 	Folders []string
+	// DefaultTBT is set if the bound on TBT is the default one.
+	DefaultTBT bool
 }
+
+// defaultSteps is the default of slo.tbt_factor.
+const defaultSteps = 25
+
+// DefaultTBT reports whether the bound on TBT of all runs is the default multiple of a decode step.
+func DefaultTBT(variants ...[]config.Point) bool {
+	for _, p := range slices.Concat(variants...) {
+		if p.SLO.TBTS != 0 || p.SLO.TBTFactor != defaultSteps {
+			return false
+		}
+	}
+	return true
+}
+
+// boundTBT is the bound on TBT in a service level.
+var boundTBT = regexp.MustCompile(`TBT <= [^ ]+ s`)
 
 // Doc returns the document of runs: one row per system and load, with the mean over seeds.
 // Explanatory tables are folded.
@@ -156,18 +176,25 @@ func (r *runRow) share() doc.Cell {
 func (r *Runs) Levels() (lines []string) {
 	bound := where(r.Sums, func(s *metrics.Summary) bool { return s.SLO != "" })
 	all := distinct(bound, func(s *metrics.Summary) string { return s.SLO })
+	words := func(level string) string {
+		if !r.DefaultTBT {
+			return level
+		}
+		return boundTBT.ReplaceAllString(level, fmt.Sprintf("$0 (default: %d unloaded decode steps; set "+
+			"slo.tbt_s)", defaultSteps))
+	}
 	switch {
 	case len(all) == 0:
 		return nil
 	case len(all) > 3: // cards and models have bounds of their own
-		return []string{fmt.Sprintf("SLO: %s; %d others are in summary.json", all[0], len(all)-1)}
+		return []string{fmt.Sprintf("SLO: %s; %d others are in summary.json", words(all[0]), len(all)-1)}
 	case len(all) == 1:
-		return []string{"SLO: " + all[0]}
+		return []string{"SLO: " + words(all[0])}
 	}
 	for _, level := range all {
 		systems := distinct(where(bound, func(s *metrics.Summary) bool { return s.SLO == level }),
 			func(s *metrics.Summary) string { return s.System })
-		lines = append(lines, fmt.Sprintf("SLO of %s: %s", strings.Join(systems, ", "), level))
+		lines = append(lines, fmt.Sprintf("SLO of %s: %s", strings.Join(systems, ", "), words(level)))
 	}
 	return append(lines, "systems have different SLOs, so \"met\" is not the same for all; --set "+
 		"slo.tbt_s=SECONDS sets one for all")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/show"
 	"github.com/sparseserve/sparseserve/internal/warn"
@@ -76,6 +77,28 @@ func TestDetails(t *testing.T) {
 	for _, gone := range []string{"HBM peak", "GPU busy", "hits in HBM", "blocks loaded"} {
 		if strings.Contains(text, gone) {
 			t.Errorf("no run has %q:\n%s", gone, text)
+		}
+	}
+}
+
+// A bound on TBT that the configuration does not set says where it is from.
+func TestTheDefaultBoundIsExplained(t *testing.T) {
+	for _, c := range []struct {
+		set  []string
+		want string
+	}{
+		{nil, "SLO: P99 TBT <= 0.5 s (default: 25 unloaded decode steps; set slo.tbt_s), mean x"},
+		{[]string{"slo.tbt_s=0.5"}, "SLO: P99 TBT <= 0.5 s, mean x"},
+		{[]string{"slo.tbt_factor=30"}, "SLO: P99 TBT <= 0.5 s, mean x"},
+	} {
+		p, err := config.LoadServer("", append(c.set, "model=llama2-7b", "gpu=h100-80gb"), true, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &Runs{Sums: []metrics.Summary{{SLO: "P99 TBT <= 0.5 s, mean x"}},
+			DefaultTBT: DefaultTBT([]config.Point{p})}
+		if got := r.Levels(); len(got) != 1 || got[0] != c.want {
+			t.Errorf("%v: %q, want %q", c.set, got, c.want)
 		}
 	}
 }

@@ -200,7 +200,7 @@ func (s *simulateCmd) report(ctx context.Context, app *App, sweep *config.Sweep,
 func answerOf(sweep *config.Sweep, q *run.Question, folder *run.Folder,
 	sums []metrics.Summary) *answers.Runs {
 	runs := &answers.Runs{Name: q.Name, Asked: []string{answers.Ran(sweep.Variants...)}, Sums: sums,
-		Settings: q.Settings()}
+		Settings: q.Settings(), DefaultTBT: answers.DefaultTBT(sweep.Variants...)}
 	var units []string
 	for i := range q.Runs {
 		p := &q.Runs[i]
