@@ -124,8 +124,22 @@ func (s *sheet) paint(canvas draw.Canvas) {
 	at := plot.Align(plots, tiles,
 		draw.Crop(c, 0, 0, captionOf(s.caption), -legendOf(s.legend)))
 	for i, plt := range s.plots {
-		plt.Draw(at[i/s.columns][i%s.columns])
+		drawTitled(at[i/s.columns][i%s.columns], plt)
 	}
+}
+
+// drawTitled draws a plot and its title over the middle of its data. The plot itself would draw it
+// over the middle of data and labels, which differs between panels.
+func drawTitled(c draw.Canvas, plt *plot.Plot) {
+	if title, style := plt.Title.Text, plt.Title.TextStyle; title != "" {
+		defer func() { plt.Title.Text = title }()
+		data, half := plt.DataCanvas(c), style.Width(title)/2
+		x := max(c.Min.X+half, min(data.Center().X, c.Max.X-half))
+		c.FillText(style, vg.Point{X: x, Y: c.Max.Y + style.FontExtents().Descent}, title)
+		c.Max.Y -= style.Rectangle(title).Size().Y + plt.Title.Padding
+		plt.Title.Text = ""
+	}
+	plt.Draw(c)
 }
 
 // named puts names at an axis in place of numbers. A font that does not fit the room is smaller.
