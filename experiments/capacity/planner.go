@@ -131,7 +131,7 @@ func (p *Planner) start() {
 	p.silence()
 }
 
-// silence makes calls that nobody listens to do nothing.
+// silence lets calls without a listener do nothing.
 func (p *Planner) silence() {
 	if p.Planned == nil {
 		p.Planned = func(int) {}

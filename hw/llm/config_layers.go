@@ -38,7 +38,7 @@ const indexOffset = 2
 // indexScale is the bytes of an FP8 index key's float32 scale.
 const indexScale = 4
 
-// sameLayers returns an error if the layers that a list names by a word are not those of is.
+// sameLayers returns an error unless a list names by a word exactly the layers for which is holds.
 func (c rawConfig) sameLayers(key, word string, is func(layer int) bool, given string) error {
 	kinds, err := c.list(key)
 	if err != nil {

@@ -64,8 +64,8 @@ func (q *hfQuantization) wide() (patterns []string, other string) {
 	return patterns, other
 }
 
-// ofExperts reports whether the groups are of experts alone. It returns an error if they are of
-// other layers than all linears.
+// ofExperts reports whether the groups quantise experts alone. It returns an error if they quantise
+// neither experts alone nor all linears.
 func (q *hfQuantization) ofExperts() (experts bool, err error) {
 	for name, g := range q.Groups {
 		switch {

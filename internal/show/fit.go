@@ -24,9 +24,9 @@ const (
 // mostColumns is the maximum number of columns of a printed table. A reader compares no more.
 const mostColumns = 8
 
-// Table prints a table with its note and its legend. A table with more than mostColumns, or with
-// more than a terminal of so many columns has room for, is printed in parts that repeat its key. A
-// row that has nothing in a further part is left out there.
+// Table prints a table with its note and its legend. A table with more than mostColumns, or wider
+// than the terminal's columns, is printed in parts that repeat its key. A row that has nothing in a
+// further part is left out there.
 func Table(w io.Writer, t *doc.Table, columns int) {
 	if t.Note != "" {
 		fmt.Fprintln(w, OneLine(t.Note))

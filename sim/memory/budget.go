@@ -93,7 +93,7 @@ func (b *Budget) Release(g *Grant, _ bool) {
 	}
 }
 
-// Check verifies that the used blocks are those of the grants.
+// Check verifies that the used blocks equal the sum of the grants.
 func (b *Budget) Check(grants iter.Seq[*Grant]) error {
 	var blocks int64
 	for g := range grants {

@@ -44,7 +44,7 @@ type About struct {
 	Measure
 }
 
-// Measure says what the figures of a run compare with, and what they leave out.
+// Measure is the service level and the card that a run is measured against, and the cutoff.
 type Measure struct {
 	Good func(*Request) bool // whether a served request met the SLO; nil: not evaluated
 	// LongWait is the queue delay in seconds that the SLO allows. A growing queue causes a warning
@@ -59,7 +59,7 @@ type Measure struct {
 // distributions are the latencies of served requests.
 type distributions struct{ TTFT, TBT, TPOT, E2E, QueueDelay Distribution }
 
-// counts are of requests.
+// counts counts requests by their fate.
 type counts struct {
 	submitted, done, refused, preemptions int
 	retried, goodOf                       int    // goodOf: completed requests that good accepts
