@@ -161,7 +161,7 @@ func (m *Record) readAggregates(run rows.Record, a *layout) error {
 		m.Requests[i].At = des.FromSeconds(at)
 	}
 	m.note("The record has aggregates alone. Its %d requests are made of the load that it names: %s, "+
-		"%s prompt and %s output tokens.", len(took), l, spread(prompts, mostPrompt),
+		"%s prompt and %s output tokens.", len(took), &l, spread(prompts, mostPrompt),
 		spread(outputs, mostOutput))
 	return nil
 }

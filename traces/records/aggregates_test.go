@@ -51,7 +51,8 @@ func TestAggregates(t *testing.T) {
 	}{
 		{formatVLLM, asVLLMTotals, "e2e_mean_s", 2, "4 requests at a time, 300 prompt and 50 output"},
 		{formatSGLang, asSGLangTotals, "", 0,
-			"Poisson arrivals at 4 requests/s, 100 to 500 prompt and 20 to 80 output"},
+			"Poisson arrivals at 4 requests/s, changed to 2 requests/s by the measured duration, " +
+				"100 to 500 prompt and 20 to 80 output"},
 		{formatTRTLLM, asTRTTotals, "tbt_mean_s", 0, "4 requests at a time, 300 prompt and 50 output"},
 		{formatAIPerf, asAIPerfTotals, "tbt_mean_s", 2, "1 requests at a time, 300 prompt and 50"},
 		{formatLLMPerf, asLLMPerfTotals, "tpot_mean_s tbt_mean_s", 2, "4 requests at a time, 300"},

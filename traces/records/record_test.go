@@ -326,7 +326,8 @@ func TestTimesAreMade(t *testing.T) {
 		!(m.Requests[1].At > 0 && m.Requests[1].At < m.Requests[2].At) {
 		t.Errorf("%+v, %v, want the last at 3 s", m, err)
 	}
-	if !strings.Contains(m.Notes[0], "(Poisson arrivals at 2 requests/s)") {
+	if !strings.Contains(m.Notes[0], "(Poisson arrivals at 2 requests/s, changed to "+
+		"0.67 requests/s by the measured duration)") {
 		t.Errorf("made from %q", m.Notes)
 	}
 }

@@ -14,12 +14,14 @@ type load struct {
 	rate     float64 // requests/s of Poisson arrivals; 0: no limit
 	clients  float64 // requests at a time; 0: no limit
 	duration float64 // seconds from the first request to the last token
+	fitted   float64 // requests/s that the duration needs, if that is far from rate; set by times
 }
 
 // loadOf returns the load that a result of vLLM or SGLang names.
 func loadOf(run rows.Record) load {
 	duration, _ := number(run, "duration")
-	return load{limit(run, "request_rate"), limit(run, "max_concurrency"), duration}
+	return load{rate: limit(run, "request_rate"), clients: limit(run, "max_concurrency"),
+		duration: duration}
 }
 
 // limit returns a limit of a load; 0 if it is null, missing or infinite.
@@ -34,7 +36,7 @@ func limit(run rows.Record, name string) float64 {
 // times makes the time of each request in seconds from how long the requests took, in the order in
 // which they were sent. With clients a request waits until an earlier one has ended. Poisson gaps
 // are drawn with a fixed seed, and stretched so that the last request ends with the record.
-func (l load) times(took []float64) []float64 {
+func (l *load) times(took []float64) []float64 {
 	at := make([]float64, len(took))
 	if len(at) == 0 {
 		return at
@@ -49,6 +51,9 @@ func (l load) times(took []float64) []float64 {
 			stretch := (l.duration - took[last]) / at[last]
 			for i := range at {
 				at[i] *= stretch
+			}
+			if rate := float64(last) / at[last]; rate < 0.75*l.rate || rate > 1.5*l.rate {
+				l.fitted = rate
 			}
 		}
 	}
@@ -77,14 +82,17 @@ func (m *Record) made(l load, all []sent) {
 		all[i].at = des.FromSeconds(at)
 	}
 	m.note("The record has no send times. They are made from its load (%s) and the duration of each "+
-		"request.", l)
+		"request.", &l)
 }
 
 // String describes the load.
-func (l load) String() string {
+func (l *load) String() string {
 	var from []string
 	if l.rate > 0 {
 		from = append(from, fmt.Sprintf("Poisson arrivals at %g requests/s", l.rate))
+	}
+	if l.fitted > 0 {
+		from = append(from, fmt.Sprintf("changed to %.2g requests/s by the measured duration", l.fitted))
 	}
 	if l.clients > 0 {
 		from = append(from, fmt.Sprintf("%g requests at a time", l.clients))
