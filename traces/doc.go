@@ -22,7 +22,7 @@
 //	rows         package: bytes, decompressed, to records of CSV or JSON with their lines
 //	formats.go   the formats: where a record has the fields of a request, and how it is detected
 //	lines.go     records to rows; content.go, hashes.go, texts.go, sharegpt.go and longbench.go
-//	             read what only one format has
+//	             each read the fields of one format
 //	reader.go    rows to requests
 //	grouped.go   rows to sessions
 //	folder.go    the files of a LongBench folder mixed into one trace

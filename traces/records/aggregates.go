@@ -141,7 +141,10 @@ func (m *Record) readAggregates(run rows.Record, a *layout) error {
 		mostOutput > rows.MaxTokens {
 		mostPrompt, mostOutput = 0, 0
 	}
-	l := loadOf(run)
+	l, err := loadOf(run)
+	if err != nil {
+		return err
+	}
 	if !a.sums {
 		l = load{rate: limit(run, a.rate), clients: math.Round(limit(run, a.clients))}
 		if l.rate == 0 && l.clients == 0 { // by Little's law

@@ -15,7 +15,12 @@ func readGuideLLM(run *rows.Object) (all []sent, err error) {
 		if b.Value("requests") == nil {
 			return rows.Wrong("requests", "", "missing; keep the requests in the output of guidellm")
 		}
-		if of, _ := number(b, "request_totals.successful"); of > float64(n) {
+		const total = "request_totals.successful"
+		of, ok := number(b, total)
+		if text := b.Text(total); !ok && text != "" {
+			return rows.Wrong(total, text, "want a number")
+		}
+		if of > float64(n) {
 			return rows.Wrong(answered, "", fmt.Sprintf("has %d of %g requests; without the others the "+
 				"load is another: record without sampling of requests", n, of))
 		}

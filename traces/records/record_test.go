@@ -167,6 +167,9 @@ func TestBadRecords(t *testing.T) {
 		"vllm, type":       {vllm("[100, 200, 1, 300]", `[1, "a", 1, 1]`), 2, "input_lens[1]", "a"},
 		"vllm, ttft":       {vllm("0.25,", "-0.25,"), 2, "ttfts[0]", "-0.25"},
 		"vllm, itl":        {vllm("[0.5, 0.5]", "[0.5, -0.5]"), 3, "itls[0]", "-0.5"},
+		"vllm, error":      {vllm(`"errors": [""`, `"errors": [3`), 4, "errors[0]", "3"},
+		"vllm, duration": {strings.Replace(vllm("start_times", "begun"), `"duration": 3`,
+			`"duration": "long"`, 1), 1, "duration", "long"},
 		"half a JSON":      {asVLLM[:len(asVLLM)-20], 4, "", ""},
 		"a NaN in JSON":    {vllm("0.25,", "NaN,"), 2, "ttfts[0]", ""},
 		"perf, no end":     {perf(`"end_time": 1010.5`, `"end": 1`), 4, "[1]", ""},
@@ -181,6 +184,8 @@ func TestBadRecords(t *testing.T) {
 			guide(`"successful": [`, `"none": [`), 1, "benchmarks[0].requests.successful", ""},
 		"guide, sampled": {
 			guide(`"successful": 2`, `"successful": 200`), 1, "benchmarks[0].requests.successful", ""},
+		"guide, total": {guide(`"successful": 2`, `"successful": "two"`), 1,
+			"benchmarks[0].request_totals.successful", "two"},
 		"guide, no tokens": {
 			guide(`"output_tokens": 4`, `"output_tokens": null`), 1,
 			"benchmarks[0].requests.successful[1]", ""},

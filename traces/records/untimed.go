@@ -18,10 +18,13 @@ type load struct {
 }
 
 // loadOf returns the load that a result of vLLM or SGLang names.
-func loadOf(run rows.Record) load {
-	duration, _ := number(run, "duration")
+func loadOf(run rows.Record) (load, error) {
+	duration, ok := number(run, "duration")
+	if text := run.Text("duration"); !ok && text != "" {
+		return load{}, rows.Wrong("duration", text, "want a number, in seconds")
+	}
 	return load{rate: limit(run, "request_rate"), clients: limit(run, "max_concurrency"),
-		duration: duration}
+		duration: duration}, nil
 }
 
 // limit returns a limit of a load; 0 if it is null, missing or infinite.

@@ -64,6 +64,9 @@ func (m *Record) readVLLM(run *rows.Object) ([]sent, error) {
 		if err != nil {
 			return nil, err
 		}
+		if kind := lists["errors"][i].Kind(); kind != '"' && kind != 'n' {
+			return nil, rows.Wrong(of("errors").key, of("errors").text, "want a text, empty for no error")
+		}
 		s.failed = of("errors").text != "" || s.output == 0
 		e2e := duration{key: fmt.Sprintf("ttfts[%d] + sum(itls[%[1]d])", i), seconds: ttft.seconds}
 		for _, raw := range rows.Elements(lists["itls"][i]) {
@@ -102,7 +105,11 @@ func (m *Record) readVLLM(run *rows.Object) ([]sent, error) {
 		}
 	}
 	if !timed {
-		m.made(loadOf(run), all)
+		l, err := loadOf(run)
+		if err != nil {
+			return nil, err
+		}
+		m.made(l, all)
 		return all, nil
 	}
 	for i := range all {
