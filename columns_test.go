@@ -103,7 +103,7 @@ type fixedLines struct {
 	block string // generated block
 }
 
-// has reports whether the next line of the document cannot be wrapped.
+// has takes the next line of the document and reports whether it has to stay on one line.
 func (f *fixedLines) has(line string) bool {
 	switch name, mark := strings.CutPrefix(line, "<!-- "); {
 	case strings.HasPrefix(line, "```"):

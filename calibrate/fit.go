@@ -38,7 +38,7 @@ func (s *Samples) of(probes ...string) data {
 	return d
 }
 
-// part divides the points into those that ok accepts and the others.
+// part returns the points that ok accepts, and the rest.
 func (d data) part(ok func(observation) bool) (in, out data) {
 	for _, p := range d {
 		if ok(p) {

@@ -172,12 +172,12 @@ func (a *Purchase) warn(o *option) {
 	}
 	sum := &r.sums[0]
 	if n := sum.Requests / r.replicas; n < leastRequests {
-		todo := "raise workload.requests"
+		advice := "raise workload.requests"
 		if w := &a.point.Workload; w.FromFile() && (w.Requests == 0 || sum.Requests < w.Requests) {
-			todo = "the trace has no more; take a longer one"
+			advice = "the trace has no more; take a longer one"
 		}
 		add(warn.NoisyTail, "a replica serves %d requests of a run; from %d on P99s are steady: %s", n,
-			leastRequests, todo)
+			leastRequests, advice)
 	}
 	if text := shortRun(&a.point.Workload, sum.Requests, sum.E2E.Mean); text != "" {
 		add(warn.ShortRun, "%s", text)

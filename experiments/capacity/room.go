@@ -159,8 +159,8 @@ func (t *tooLong) short() string {
 	return strings.Join(parts, ", ")
 }
 
-// TooLong reports which share of the prompts the systems of variants truncate or refuse, and why;
-// "" if they serve all prompts. The first run of a system stands for its others.
+// TooLong describes the share of the prompts that the systems of variants truncate or refuse, with
+// the reason. It returns "" if they serve all prompts. It looks at the first run of each system.
 func TooLong(variants [][]config.Point) (string, error) {
 	var texts []string
 	of := map[string][]string{} // text -> systems

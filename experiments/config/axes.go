@@ -87,9 +87,9 @@ func parseAxis(doc *document, path string, settings []Setting) (axis, error) {
 	return gridAxis(columns), nil
 }
 
-// listAxes takes the lists of values of keys that have one value out of the documents and returns
-// an axis of each. The last document that sets a key decides. Keys of listed and system.preset have
-// lists of their own.
+// listAxes removes from the documents each list given to a key of one value, and returns an axis
+// per list. If several documents set a key, the last one counts. It leaves system.preset and the
+// keys in listed alone, because their lists become runs elsewhere.
 func listAxes(docs []*document) (axes []axis) {
 	for i, doc := range docs {
 		doc.settings = slices.DeleteFunc(slices.Clone(doc.settings), func(g Setting) bool {

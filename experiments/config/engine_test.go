@@ -49,9 +49,9 @@ func TestSystemsStartAsTheirEngineDoes(t *testing.T) {
 	}
 }
 
-// A prefix cache that the engine has by default and that cannot be simulated as it is served is
-// off, with a word; one that the configuration asks for is an error, unless it is simulated
-// otherwise.
+// If an engine's default prefix cache cannot be simulated for a model, the cache is off and a note
+// gives the reason. If the configuration asks for that cache, loading fails, unless it can be
+// simulated in another way.
 func TestDefaultPrefixCacheGivesWay(t *testing.T) {
 	for _, c := range []struct {
 		mode, text, note string

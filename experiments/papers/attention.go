@@ -106,7 +106,7 @@ func evenNormal(i, n int) float64 {
 type usage struct {
 	share  float64 // of the KV attended to
 	recall float64 // share of the attention that this holds
-	loss   float64 // mean square of the attention to tokens that the selection leaves out
+	loss   float64 // mean square of the attention to unselected tokens
 }
 
 // under returns the usage of the request under a selector.

@@ -220,7 +220,7 @@ func answerOf(sweep *config.Sweep, q *run.Question, folder *run.Folder,
 type head struct {
 	variants [][]config.Point
 	chosen   []capacity.Chosen
-	tooLong  string // share of the prompts; "" for none
+	tooLong  string // share of truncated or refused prompts; "" for none
 }
 
 // headOf chooses rates for variants that need them and name none, and collects the head's data.

@@ -11,7 +11,7 @@ import (
 )
 
 // csvColumns are the columns of a document as CSV. There is one line per cell, because tables and
-// charts of one document have different columns. The last three are of points.
+// charts of one document have different columns. Only charts fill the last three.
 var csvColumns = []string{"part", "title", "row", "column", "unit", "value", "low", "high", "runs",
 	"doubts", "picture"}
 

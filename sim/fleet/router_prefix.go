@@ -63,8 +63,8 @@ func blocksOf(c *prefix.Content) func(yield func(uint64) bool) {
 	}
 }
 
-// byPrefix picks the replica with the fewest tokens to compute: its queued tokens less those of the
-// request's prefix that it was sent before. This is the cost of Dynamo's KV router.
+// byPrefix picks the replica with the fewest tokens to compute: its queued tokens minus the tokens
+// of the request that it received before. This is the cost of Dynamo's KV router.
 func byPrefix(v *View, _ *sim.Arrival) int {
 	return least(v, func(c *Candidate) int64 { return c.Tokens - c.Sent })
 }

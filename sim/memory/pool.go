@@ -111,8 +111,8 @@ func (p *Pool) Match(g *Grant, target int) int {
 	return p.lower.match(t, t.parts.hit, p.blockTokens, target)
 }
 
-// key returns the key of the i-th block of a text's tokens: first those of layers with the whole
-// context.
+// key returns the key of a text's i-th block. Blocks of layers that keep the whole context come
+// before blocks of layers with windows.
 func key(text uint64, i int) uint64 {
 	if i == 0 {
 		return text
