@@ -176,7 +176,7 @@ func (d *paged) decodeArgs(layer int) (*cuda.KVWriteArgs, *cuda.DecodeArgs) {
 	write := (*cuda.KVWriteArgs)(d.decodeWrite(layer))
 	a := &cuda.DecodeArgs{
 		Q: b.q.At, Pool: write.Pool, Context: c.context, Out: b.attn.At,
-		Batch: int32(c.n), HeadsQ: int32(md.HeadsQ), HeadsKV: int32(md.HeadsKV),
+		Batch: int32(c.n), HeadsQ: int32(md.QHeads), HeadsKV: int32(md.KVHeads),
 		HeadDim: int32(md.HeadDim), BlockTokens: int32(d.geo.BlockTokens),
 		MaxBlocks: int32(c.most), Scale: d.scale(),
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/emulator"
 	"github.com/sparseserve/sparseserve/cuda/reference"
 	"github.com/sparseserve/sparseserve/cuda/weights"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/metrics"
@@ -71,10 +72,8 @@ func chosen() map[string]*scenario {
 }
 
 func cases() map[string]*scenario {
-	mha := weights.Config{Layers: 2, Hidden: 72, HeadsQ: 2, HeadsKV: 2, HeadDim: 64,
-		FFN: 40, Vocab: 61}
-	gqa := weights.Config{Layers: 3, Hidden: 64, HeadsQ: 4, HeadsKV: 1, HeadDim: 64,
-		FFN: 48, Vocab: 53}
+	mha := tiny(llm.Model{Layers: 2, Hidden: 72, QHeads: 2, KVHeads: 2, HeadDim: 64, FFN: 40, Vocab: 61})
+	gqa := tiny(llm.Model{Layers: 3, Hidden: 64, QHeads: 4, KVHeads: 1, HeadDim: 64, FFN: 48, Vocab: 53})
 	base := sim.Spec{
 		Selection: sim.SelectionSpec{Policy: "arkvale", BudgetTokens: 64}, BlockTokens: 16,
 		Offload: sim.OffloadSpec{Load: "flash", Save: "flash", Eviction: "lru", Pool: "unified",
@@ -92,7 +91,7 @@ func cases() map[string]*scenario {
 	all := map[string]*scenario{}
 	for model, shape := range map[string]weights.Config{"mha": mha, "gqa": gqa} {
 		block := int64(4 * 16 * shape.HeadDim)
-		group := int64(shape.Layers * shape.HeadsKV)
+		group := int64(shape.Layers * shape.KVHeads)
 		half := 60 * block * group // of all requests about a half
 		add := func(name string, kv int64, evicts bool, s sim.Spec) {
 			all[model+"/"+name] = &scenario{shape: shape, spec: s, kvBytes: kv, evicts: evicts}

@@ -82,7 +82,7 @@ func New(m cuda.Machine, cfg Config) (*Device, error) {
 		requests: map[int]*request{}, bySeq: map[int32]*request{}, last: time.Now(),
 	}
 	d.m = d.owner
-	if cfg.Weights.Config().Latent != nil {
+	if md := cfg.Weights.Config(); md.IsLatent() {
 		d.attention = &latent{Device: d, slots: s.Offload.HotBuffer}
 	} else {
 		d.attention = &paged{Device: d}

@@ -25,7 +25,7 @@ func (c *scenario) simulate(t *testing.T, change func(*sim.Config)) []metrics.St
 
 func (c *scenario) trySimulate(t *testing.T, change func(*sim.Config)) ([]metrics.Step, error) {
 	t.Helper()
-	model := tiny(&c.shape)
+	model := c.shape.Model
 	cfg := c.server(&model)
 	device, err := modelledDevice(&c.spec, &model)
 	if err != nil {

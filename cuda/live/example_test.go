@@ -7,22 +7,23 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/emulator"
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/cuda/weights"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
 // A server schedules requests on a device that computes them: here a tiny random Llama on the
 // emulator, one prompt of 20 tokens and 4 tokens to generate, with dense attention in HBM.
 func ExampleDevice() {
-	shape := weights.Config{
-		Layers: 2, Hidden: 64, HeadsQ: 2, HeadsKV: 1, HeadDim: 64, FFN: 48, Vocab: 53,
-	}
+	shape := tiny(llm.Model{
+		Layers: 2, Hidden: 64, QHeads: 2, KVHeads: 1, HeadDim: 64, FFN: 48, Vocab: 53,
+	})
 	source, err := weights.NewRandom(shape, 7)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	spec := cases()["mha/dense"].spec
-	model := tiny(&shape)
+	model := shape.Model
 	const kvBytes = 1 << 20
 	device, err := live.New(emulator.New(emulator.Config{}), live.Config{
 		Spec: &spec, Geometry: model.Geometry(spec.BlockTokens), Weights: source, KVBytes: kvBytes,
@@ -38,7 +39,7 @@ func ExampleDevice() {
 	server, err := sim.NewServer(sim.Config{
 		Spec: spec, Geometry: model.Geometry(spec.BlockTokens), HBMBytes: kvBytes, Addressed: true,
 		Model: sim.Model{
-			Layers: shape.Layers, KVHeads: shape.HeadsKV, TokenValues: model.TokenValues(),
+			Layers: shape.Layers, KVHeads: shape.KVHeads, TokenValues: model.TokenValues(),
 			MaxContext: 400,
 		},
 		Device: device,

@@ -26,7 +26,7 @@ func (c *scenario) onMachine(ctx context.Context, m live.Machine, rec sim.Record
 	if device, err = live.New(m, of); err != nil {
 		return nil, nil, err
 	}
-	model := tiny(&c.shape)
+	model := c.shape.Model
 	cfg := c.server(&model)
 	cfg.Addressed, cfg.Device = true, device
 	server, err := sim.NewServer(cfg)
@@ -40,7 +40,7 @@ func (c *scenario) onMachine(ctx context.Context, m live.Machine, rec sim.Record
 // onDevice configures a device for the scenario, with weights that are made up.
 func (c *scenario) onDevice() (live.Config, error) {
 	source, err := weights.NewRandom(c.shape, 7)
-	model := tiny(&c.shape)
+	model := c.shape.Model
 	return live.Config{Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source,
 		KVBytes: c.kvBytes, Seed: 3, Patterns: c.patterns, FindsLines: !c.drawn}, err
 }

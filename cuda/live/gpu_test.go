@@ -14,7 +14,6 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/cuda/weights"
-	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
@@ -136,17 +135,14 @@ func greedy(t *testing.T, m live.Machine, folder string, spec sim.Spec, sparse b
 	}
 	defer source.Close()
 	c := source.Config()
-	model := llm.Model{
-		Name: "hf", Layers: c.Layers, Hidden: c.Hidden, QHeads: c.HeadsQ, KVHeads: c.HeadsKV,
-		HeadDim: c.HeadDim, FFN: c.FFN, Vocab: c.Vocab, MaxContext: 1024, Tokenizer: "llama2",
-		WeightBytesEach: 2, KVBytesEach: 2,
-	}
+	model := c.Model
+	model.MaxContext = 1024
 	var patterns [][]pattern.Head
 	if sparse {
 		if c.HeadDim != 128 {
 			t.Skipf("heads of %d values", c.HeadDim)
 		}
-		patterns = everything(c.Layers, c.HeadsQ)
+		patterns = everything(c.Layers, c.QHeads)
 	}
 	got := map[int][]int32{}
 	const kv = 64 << 20
@@ -166,7 +162,7 @@ func greedy(t *testing.T, m live.Machine, folder string, spec sim.Spec, sparse b
 		t.Fatal(err)
 	}
 	server, err := sim.NewServer(sim.Config{
-		Spec: spec, Model: sim.Model{Layers: c.Layers, KVHeads: c.HeadsKV,
+		Spec: spec, Model: sim.Model{Layers: c.Layers, KVHeads: c.KVHeads,
 			TokenValues: model.TokenValues(), MaxContext: 1024}, Geometry: model.Geometry(spec.BlockTokens),
 		HBMBytes: kv, Addressed: true, Device: device, Library: library(&spec),
 	})

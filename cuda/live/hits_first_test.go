@@ -48,8 +48,8 @@ func TestFirstLayersOfPrefillsLoadAhead(t *testing.T) {
 	defer on.Close()
 	m := &startsOf{pinning: pinning{Machine: on}}
 	c.run(t, m).check(t)
-	layer := int64(c.shape.HeadsKV * c.spec.BlockTokens * c.shape.HeadDim * 4)
-	blocks := int64(64 / c.spec.BlockTokens * c.shape.HeadsKV) // at least, of a prefix
+	layer := int64(c.shape.KVHeads * c.spec.BlockTokens * c.shape.HeadDim * 4)
+	blocks := int64(64 / c.spec.BlockTokens * c.shape.KVHeads) // at least, of a prefix
 	second := 0
 	for i, l := range m.loads {
 		for _, of := range m.loads[:i] {
@@ -148,7 +148,7 @@ func TestPrefixesOfALayerLoadTogether(t *testing.T) {
 	defer on.Close()
 	m := &togetherOf{Machine: on, since: map[cuda.Stream]int{}}
 	c.run(t, m).check(t)
-	all, together := int64((64+96+64)/c.spec.BlockTokens*c.shape.HeadsKV), 0
+	all, together := int64((64+96+64)/c.spec.BlockTokens*c.shape.KVHeads), 0
 	for i, n := range m.blocks {
 		if n == all {
 			together++

@@ -59,7 +59,7 @@ func TestLayersOfPrefixesLoadInTurn(t *testing.T) {
 	for _, s := range m.on {
 		loads[s]++
 	}
-	layer := int64(c.shape.HeadsKV * c.spec.BlockTokens * c.shape.HeadDim * 4)
+	layer := int64(c.shape.KVHeads * c.spec.BlockTokens * c.shape.HeadDim * 4)
 	ahead := 0
 	for i, from := range m.first {
 		if 2*loads[m.on[i]] > len(m.on) {

@@ -206,10 +206,7 @@ func onNothing(b testing.TB, spec sim.Spec, requests int, kv int64) (m *nothing,
 	if err != nil {
 		b.Fatal(err)
 	}
-	source, err := weights.NewRandom(weights.Config{
-		Layers: model.Layers, Hidden: model.Hidden, HeadsQ: model.QHeads, HeadsKV: model.KVHeads,
-		HeadDim: model.HeadDim, FFN: model.FFN, Vocab: model.Vocab,
-	}, 1)
+	source, err := weights.NewRandom(weights.Config{Model: model}, 1)
 	if err != nil {
 		b.Fatal(err)
 	}

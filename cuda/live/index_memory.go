@@ -74,7 +74,7 @@ type indexMemory struct {
 func (p *patterns) needs(m cuda.Machine, md *weights.Config, s indexShape, prefix bool) ([]need,
 	error) {
 	n := indexNeeds{patterns: p, indexShape: s, md: md, dim: int64(md.HeadDim),
-		heads: int64(md.HeadsQ), kvHeads: int64(md.HeadsKV)}
+		heads: int64(md.QHeads), kvHeads: int64(md.KVHeads)}
 	if prefix {
 		bytes := 2 * n.kvHeads * int64(s.tokens) * n.dim
 		n.add(&p.memory.k, bytes, "keys of a prompt")
@@ -133,7 +133,7 @@ func (n *indexNeeds) blockSparse() {
 	n.listed = append(n.listed, headRun{Head: pattern.Head{Kind: pattern.BlockSparse, A: n.best}})
 	n.add(&b.pooledQ, 2*n.heads*int64(n.rows())*n.dim, "pooled queries")
 	n.add(&b.pooledK, 2*n.kvHeads*int64(n.blocks())*n.dim, "pooled keys")
-	n.add(&b.scores, 4*int64(n.scoreWords(n.md.HeadsQ)), "scores of blocks")
+	n.add(&b.scores, 4*int64(n.scoreWords(n.md.QHeads)), "scores of blocks")
 }
 
 // lists adds the lists of all heads, limited to listBytes.

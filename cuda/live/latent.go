@@ -54,7 +54,6 @@ const scoreSlice = 256
 // supportsLatent returns an error for a shape that the kernels do not support, with the model's
 // key.
 func (c *Config) supportsLatent(m cuda.Machine, md *weights.Config) error {
-	l := md.Latent
 	for _, s := range []struct {
 		ok        bool
 		key, want string
@@ -62,19 +61,19 @@ func (c *Config) supportsLatent(m cuda.Machine, md *weights.Config) error {
 	}{
 		{md.Hidden%8 == 0 && md.Hidden <= 32768, "hidden", "a multiple of 8, at most 32768", md.Hidden},
 		{md.FFN%8 == 0, "ffn", "a multiple of 8", md.FFN},
-		{l.Rank%8 == 0 && l.Rank > 0 && l.Rank <= 512, "kv_lora_rank", "a multiple of 8, at most 512",
-			l.Rank},
-		{l.QRank%8 == 0 && l.QRank > 0 && l.QRank <= 32768, "q_lora_rank",
-			"a multiple of 8, at most 32768", l.QRank},
-		{l.Rope%8 == 0 && l.Rope > 0 && l.Rope <= 128, "qk_rope_dim", "a multiple of 8, at most 128",
-			l.Rope},
-		{l.Nope%2 == 0 && l.Nope <= 4096, "qk_nope_dim", "an even number, at most 4096", l.Nope},
-		{l.Value%2 == 0, "v_head_dim", "an even number", l.Value},
-		{l.IndexDim >= l.Rope && l.IndexDim <= 1024 && l.IndexDim%8 == 0, "index_head_dim",
-			"a multiple of 8 from qk_rope_dim to 1024", l.IndexDim},
-		{l.IndexHeads*l.IndexDim <= 16384, "index_heads",
-			"at most 16384 values of all heads of the indexer", l.IndexHeads},
-		{l.TopK <= cuda.TopKMax, "index_top_k", fmt.Sprintf("at most %d", cuda.TopKMax), l.TopK},
+		{md.KVRank%8 == 0 && md.KVRank > 0 && md.KVRank <= 512, "kv_lora_rank", "a multiple of 8, at most 512",
+			md.KVRank},
+		{md.QRank%8 == 0 && md.QRank > 0 && md.QRank <= 32768, "q_lora_rank",
+			"a multiple of 8, at most 32768", md.QRank},
+		{md.RopeDim%8 == 0 && md.RopeDim > 0 && md.RopeDim <= 128, "qk_rope_dim", "a multiple of 8, at most 128",
+			md.RopeDim},
+		{md.NopeDim%2 == 0 && md.NopeDim <= 4096, "qk_nope_dim", "an even number, at most 4096", md.NopeDim},
+		{md.ValueDim%2 == 0, "v_head_dim", "an even number", md.ValueDim},
+		{md.IndexHeadDim >= md.RopeDim && md.IndexHeadDim <= 1024 && md.IndexHeadDim%8 == 0, "index_head_dim",
+			"a multiple of 8 from qk_rope_dim to 1024", md.IndexHeadDim},
+		{md.IndexHeads*md.IndexHeadDim <= 16384, "index_heads",
+			"at most 16384 values of all heads of the indexer", md.IndexHeads},
+		{md.IndexTopK <= cuda.TopKMax, "index_top_k", fmt.Sprintf("at most %d", cuda.TopKMax), md.IndexTopK},
 	} {
 		if !s.ok {
 			return fmt.Errorf("live: %s = %d: the kernels want %s", s.key, s.got, s.want)
@@ -85,7 +84,7 @@ func (c *Config) supportsLatent(m cuda.Machine, md *weights.Config) error {
 		return err
 	}
 	// The longest context whose top-k fits a CTA's shared memory (topk.cuh).
-	most := (info.SharedBytes - 4096 - 8*max(l.TopK, 128) - 8) / 4
+	most := (info.SharedBytes - 4096 - 8*max(md.IndexTopK, 128) - 8) / 4
 	if info.SharedBytes > 0 && c.Longest > most {
 		return fmt.Errorf("live: a context of %d tokens: the top-k of tokens is made in shared "+
 			"memory, which has room for %d; shorten the workload", c.Longest, most)
@@ -113,11 +112,11 @@ func (d *latent) open() (err error) {
 // hold implements attention. Memory is allocated in a request's first step, for its maximum number
 // of tokens.
 func (d *latent) hold(r *request, row *sim.Row) {
-	l, layers := d.model.Latent, int64(d.geo.Layers)
+	md, layers := d.model, int64(d.geo.Layers)
 	if r.keys.Bytes == 0 {
 		r.most = row.MaxTokens
-		r.keys = d.alloc(layers*int64(2*r.most*l.IndexDim), "keys of the indexer")
-		r.latents = d.alloc(layers*int64(2*r.most*l.Width()), "KV")
+		r.keys = d.alloc(layers*int64(2*r.most*md.IndexHeadDim), "keys of the indexer")
+		r.latents = d.alloc(layers*int64(2*r.most*md.LatentDim()), "KV")
 	}
 	if d.slots == 0 || !row.Decode && !row.Emits {
 		return
@@ -130,7 +129,7 @@ func (d *latent) hold(r *request, row *sim.Row) {
 		r.pages = append(r.pages, p)
 	}
 	if r.hot.Bytes == 0 {
-		r.hot = d.alloc(layers*int64(2*d.slots*l.Width()), "a hot buffer")
+		r.hot = d.alloc(layers*int64(2*d.slots*md.LatentDim()), "a hot buffer")
 		r.hotState = d.alloc(layers*int64(8*d.slots), "a hot buffer's state")
 	}
 }
@@ -147,20 +146,20 @@ func (d *latent) size(s *sim.Step) {
 			d.decodes++
 		}
 	}
-	md, l, n := d.model, d.model.Latent, padded(tokens)
+	md, n := d.model, padded(tokens)
 	for _, g := range []struct {
 		b     *mem.Buffer
 		bytes int
 		what  string
 	}{
-		{&d.down, 2 * n * l.QRank, "queries' latents"}, {&d.normed, 2 * n * l.QRank, "queries' latents"},
-		{&d.row, 2 * n * l.Width(), "latents"}, {&d.key, 2 * n * l.IndexDim, "keys"},
-		{&d.indexQ, 2 * n * l.IndexHeads * l.IndexDim, "queries of the indexer"},
-		{&d.weight, 2 * n * l.IndexHeads, "weights of the indexer's heads"},
+		{&d.down, 2 * n * md.QRank, "queries' latents"}, {&d.normed, 2 * n * md.QRank, "queries' latents"},
+		{&d.row, 2 * n * md.LatentDim(), "latents"}, {&d.key, 2 * n * md.IndexHeadDim, "keys"},
+		{&d.indexQ, 2 * n * md.IndexHeads * md.IndexHeadDim, "queries of the indexer"},
+		{&d.weight, 2 * n * md.IndexHeads, "weights of the indexer's heads"},
 		{&d.scores, 4 * min(n, scoreSlice) * d.most, "scores"},
-		{&d.list, 4 * n * l.TopK, "selected tokens"}, {&d.count, 4 * n, "selected tokens"},
-		{&d.query, 2 * n * md.HeadsQ * l.Rank, "queries"}, {&d.sum, 2 * n * md.HeadsQ * l.Rank, "sums"},
-		{&d.fresh, 2 * d.decodes * l.Width(), "new rows"}, {&d.slot, 4 * d.decodes * l.TopK, "slots"},
+		{&d.list, 4 * n * md.IndexTopK, "selected tokens"}, {&d.count, 4 * n, "selected tokens"},
+		{&d.query, 2 * n * md.QHeads * md.KVRank, "queries"}, {&d.sum, 2 * n * md.QHeads * md.KVRank, "sums"},
+		{&d.fresh, 2 * d.decodes * md.LatentDim(), "new rows"}, {&d.slot, 4 * d.decodes * md.IndexTopK, "slots"},
 		{&d.misses, 4 * d.geo.Layers * d.decodes, "misses"},
 	} {
 		d.grow(g.b, int64(g.bytes), g.what)
@@ -194,8 +193,8 @@ func (d *latent) begin(s *sim.Step) {
 
 // placesOf uploads the addresses of a layer.
 func (d *latent) placesOf(layer, tokens int) (p latentPlaces) {
-	l := d.model.Latent
-	row, key, hot := 2*l.Width(), 2*l.IndexDim, 2*d.slots*l.Width()
+	md := d.model
+	row, key, hot := 2*md.LatentDim(), 2*md.IndexHeadDim, 2*d.slots*md.LatentDim()
 	longs, at := d.stage.Longs(4*tokens + 2*d.decodes)
 	array := func(n int) (words []int64, to cuda.Ptr) {
 		words, to = longs[:n], at
@@ -242,38 +241,38 @@ func (d *latent) move(*kv.Moves)       {}
 // project implements attention: the queries, the indexer's queries and the cached row and key of
 // each token.
 func (d *latent) project(layer int) {
-	md, l, w := d.model, d.model.Latent, &d.model.tensors[layer]
+	md, w := d.model, &d.model.tensors[layer]
 	n, at, h, q := d.active.tokens, &d.places[layer], d.scratch.h.At, d.scratch.qkv.At
 	d.linear(weights.QDown, layer, h, d.down.At, n)
 	d.launch(&cuda.RMSNormArgs{X: d.down.At, Weight: w[weights.QNorm], Out: d.normed.At,
-		Rows: int32(n), Hidden: int32(l.QRank), Eps: float32(md.Eps)})
+		Rows: int32(n), Hidden: int32(md.QRank), Eps: float32(md.Eps)})
 	d.linear(weights.QUp, layer, d.normed.At, q, n)
 	d.linear(weights.IndexQ, layer, d.normed.At, d.indexQ.At, n)
 	d.linear(weights.KVDown, layer, h, d.row.At, n)
 	d.linear(weights.IndexKey, layer, h, d.key.At, n)
 	d.linear(weights.IndexWeight, layer, h, d.weight.At, n)
-	d.rotate(q+cuda.Ptr(2*l.Nope), md.HeadsQ, md.HeadDim)
-	d.rotate(d.indexQ.At, l.IndexHeads, l.IndexDim)
+	d.rotate(q+cuda.Ptr(2*md.NopeDim), md.QHeads, md.HeadDim)
+	d.rotate(d.indexQ.At, md.IndexHeads, md.IndexHeadDim)
 	d.launch(&cuda.LatentWriteArgs{Latent: d.row.At, Key: d.key.At, Norm: w[weights.KVNorm],
 		KeyNorm: w[weights.IndexNorm], KeyBias: w[weights.IndexBias], Position: d.active.position,
 		InvFreq: md.invFreq, RowTo: at.rowTo, KeyTo: at.keyTo, Tokens: int32(n),
-		Rank: int32(l.Rank), Rope: int32(l.Rope), KeyDim: int32(l.IndexDim), Eps: float32(md.Eps)})
+		Rank: int32(md.KVRank), Rope: int32(md.RopeDim), KeyDim: int32(md.IndexHeadDim), Eps: float32(md.Eps)})
 }
 
 func (d *latent) rotate(x cuda.Ptr, heads, stride int) {
 	d.launch(&cuda.RotateArgs{X: x, Position: d.active.position, InvFreq: d.model.invFreq,
 		TokenStride: int64(heads * stride), HeadStride: int64(stride),
-		Tokens: int32(d.active.tokens), Heads: int32(heads), Dim: int32(d.model.Latent.Rope)})
+		Tokens: int32(d.active.tokens), Heads: int32(heads), Dim: int32(d.model.RopeDim)})
 }
 
 // attend implements attention: it selects, loads the buffers' misses and attends to the selection.
 func (d *latent) attend(layer int, _ *sim.Work) {
-	md, l, n := d.model, d.model.Latent, d.active.tokens
+	md, n := d.model, d.active.tokens
 	d.selects(layer)
 	d.clock.mark(phaseScoring)
 	d.launch(&cuda.HeadLinearArgs{X: d.scratch.qkv.At, W: md.tensors[layer][weights.KeyUp],
-		Y: d.query.At, XToken: int64(md.HeadsQ * md.HeadDim), XHead: int64(md.HeadDim),
-		Tokens: int32(n), Heads: int32(md.HeadsQ), In: int32(l.Nope), Out: int32(l.Rank)})
+		Y: d.query.At, XToken: int64(md.QHeads * md.HeadDim), XHead: int64(md.HeadDim),
+		Tokens: int32(n), Heads: int32(md.QHeads), In: int32(md.NopeDim), Out: int32(md.KVRank)})
 	own := 0 // tokens whose lists are slots
 	if d.slots > 0 && d.decodes > 0 {
 		own = d.decodes
@@ -283,8 +282,8 @@ func (d *latent) attend(layer int, _ *sim.Work) {
 	}
 	d.attendTo(layer, d.list.At, own, n)
 	d.launch(&cuda.HeadLinearArgs{X: d.sum.At, W: md.tensors[layer][weights.ValueUp],
-		Y: d.scratch.attn.At, XToken: int64(md.HeadsQ * l.Rank), XHead: int64(l.Rank),
-		Tokens: int32(n), Heads: int32(md.HeadsQ), In: int32(l.Rank), Out: int32(l.Value)})
+		Y: d.scratch.attn.At, XToken: int64(md.QHeads * md.KVRank), XHead: int64(md.KVRank),
+		Tokens: int32(n), Heads: int32(md.QHeads), In: int32(md.KVRank), Out: int32(md.ValueDim)})
 	d.clock.mark(phaseSparse)
 	d.showTokens(layer)
 	for i, r := range d.of {
@@ -296,42 +295,42 @@ func (d *latent) attend(layer int, _ *sim.Work) {
 
 // selects scores the contexts of all tokens and selects each one's best.
 func (d *latent) selects(layer int) {
-	l := d.model.Latent
+	md := d.model
 	for from := 0; from < d.active.tokens; from += scoreSlice {
 		n := min(scoreSlice, d.active.tokens-from)
 		context := d.context + cuda.Ptr(4*from)
-		d.launch(&cuda.IndexScoresArgs{Q: d.indexQ.At + cuda.Ptr(2*from*l.IndexHeads*l.IndexDim),
-			Weight: d.weight.At + cuda.Ptr(2*from*l.IndexHeads),
+		d.launch(&cuda.IndexScoresArgs{Q: d.indexQ.At + cuda.Ptr(2*from*md.IndexHeads*md.IndexHeadDim),
+			Weight: d.weight.At + cuda.Ptr(2*from*md.IndexHeads),
 			Key:    d.places[layer].keys + cuda.Ptr(8*from), Context: context, Scores: d.scores.At,
-			Rows: int32(n), Heads: int32(l.IndexHeads), Dim: int32(l.IndexDim), Stride: int32(d.most),
-			Scale: float32(1 / math.Sqrt(float64(l.IndexHeads*l.IndexDim)))},
+			Rows: int32(n), Heads: int32(md.IndexHeads), Dim: int32(md.IndexHeadDim), Stride: int32(d.most),
+			Scale: float32(1 / math.Sqrt(float64(md.IndexHeads*md.IndexHeadDim)))},
 			&cuda.TopKArgs{Scores: d.scores.At, Blocks: context,
-				List: d.list.At + cuda.Ptr(4*from*l.TopK), Count: d.count.At + cuda.Ptr(4*from),
-				Units: int32(n), ScoreStride: int32(d.most), ListStride: int32(l.TopK), K: int32(l.TopK)})
+				List: d.list.At + cuda.Ptr(4*from*md.IndexTopK), Count: d.count.At + cuda.Ptr(4*from),
+				Units: int32(n), ScoreStride: int32(d.most), ListStride: int32(md.IndexTopK), K: int32(md.IndexTopK)})
 	}
 }
 
 // attendTo runs the attention of tokens [from, to) to their lists.
 func (d *latent) attendTo(layer int, lists cuda.Ptr, from, to int) {
-	md, l := d.model, d.model.Latent
-	query, at := md.HeadsQ*md.HeadDim, cuda.Ptr(2*from*md.HeadsQ*l.Rank)
+	md := d.model
+	query, at := md.QHeads*md.HeadDim, cuda.Ptr(2*from*md.QHeads*md.KVRank)
 	d.launch(&cuda.LatentAttendArgs{Q: d.query.At + at,
-		QRope: d.scratch.qkv.At + cuda.Ptr(2*(from*query+l.Nope)),
-		KV:    d.places[layer].rows + cuda.Ptr(8*from), List: lists + cuda.Ptr(4*from*l.TopK),
+		QRope: d.scratch.qkv.At + cuda.Ptr(2*(from*query+md.NopeDim)),
+		KV:    d.places[layer].rows + cuda.Ptr(8*from), List: lists + cuda.Ptr(4*from*md.IndexTopK),
 		Count: d.count.At + cuda.Ptr(4*from), Out: d.sum.At + at, RopeRow: int64(query),
-		RopeHead: int64(md.HeadDim), Rows: int32(to - from), Heads: int32(md.HeadsQ),
-		Rank: int32(l.Rank), Rope: int32(l.Rope), Stride: int32(l.TopK),
+		RopeHead: int64(md.HeadDim), Rows: int32(to - from), Heads: int32(md.QHeads),
+		Rank: int32(md.KVRank), Rope: int32(md.RopeDim), Stride: int32(md.IndexTopK),
 		Scale: float32(1 / math.Sqrt(float64(md.HeadDim)))})
 }
 
 // swap looks up the decodes' selected tokens in their buffers, and loads the misses.
 func (d *latent) swap(layer int) {
-	l := d.model.Latent
+	md := d.model
 	d.launch(&cuda.SwapInArgs{List: d.list.At, Count: d.count.At, Context: d.context, Page: d.page,
 		Buffer: d.places[layer].buffer, State: d.places[layer].state, Fresh: d.fresh.At,
 		Slot: d.slot.At, Misses: d.misses.At + cuda.Ptr(4*layer*d.decodes),
-		Offset: int64(layer) * d.geo.BlockBytes, Batch: int32(d.decodes), Stride: int32(l.TopK),
-		Slots: int32(d.slots), RowBytes: int32(2 * l.Width()),
+		Offset: int64(layer) * d.geo.BlockBytes, Batch: int32(d.decodes), Stride: int32(md.IndexTopK),
+		Slots: int32(d.slots), RowBytes: int32(2 * md.LatentDim()),
 		PageStride: int32(d.geo.Blocks(d.most)), PageTokens: int32(d.geo.BlockTokens)})
 }
 
@@ -339,7 +338,7 @@ func (d *latent) swap(layer int) {
 // buffer if they all fit; otherwise the buffer begins empty. The copies are on the stream before
 // any work that overwrites their source.
 func (d *latent) settle(r *request, layer, tokens int) {
-	block, row := d.geo.BlockTokens, 2*d.model.Latent.Width()
+	block, row := d.geo.BlockTokens, 2*d.model.LatentDim()
 	copies := func(dst, src cuda.Ptr, bytes int) {
 		d.launch(&cuda.MemcpyArgs{Dst: dst, Src: src, Bytes: int64(bytes)})
 	}
@@ -370,7 +369,7 @@ func (d *latent) end() {
 func (d *latent) ended() error {
 	for i, r := range d.of {
 		if row := &d.rows[i]; row.Decode {
-			d.counters.Selected += int64(d.geo.Layers * min(d.model.Latent.TopK, row.To))
+			d.counters.Selected += int64(d.geo.Layers * min(d.model.IndexTopK, row.To))
 		} else if d.slots > 0 && row.Emits { // its rows are on the host, and in its buffers
 			d.free(&r.latents)
 		}
@@ -390,7 +389,7 @@ func (d *latent) showTokens(layer int) {
 	if d.cfg.ChosenTokens == nil {
 		return
 	}
-	k := d.model.Latent.TopK
+	k := d.model.IndexTopK
 	lists := d.download(d.list.At, d.active.tokens*k)
 	counts := d.download(d.count.At, d.active.tokens)
 	var misses []int32

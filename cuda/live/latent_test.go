@@ -13,6 +13,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/cuda/reference"
 	"github.com/sparseserve/sparseserve/cuda/weights"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
@@ -22,10 +23,11 @@ import (
 const latentSeed, latentBlock = 7, 16
 
 func tinyLatent(topK int) weights.Config {
-	return weights.Config{Layers: 2, Hidden: 64, HeadsQ: 2, HeadsKV: 1, HeadDim: 40, FFN: 48,
-		Vocab: 61, MaxContext: 200, Eps: 1e-6, Rope: weights.Rope{Theta: 10000},
-		Latent: &weights.Latent{Rank: 32, QRank: 40, Rope: 16, Nope: 24, Value: 20, TopK: topK,
-			IndexHeads: 3, IndexDim: 32}}
+	c := tiny(llm.Model{Layers: 2, Hidden: 64, QHeads: 2, KVHeads: 1, HeadDim: 40, FFN: 48, Vocab: 61,
+		Latent:  llm.Latent{KVRank: 32, QRank: 40, RopeDim: 16, NopeDim: 24, ValueDim: 20},
+		Indexer: llm.Indexer{IndexTopK: topK, IndexHeads: 3, IndexHeadDim: 32, IndexKeyBytes: 64}})
+	c.MaxContext, c.Eps, c.Rope = 200, 1e-6, weights.Rope{Theta: 10000}
+	return c
 }
 
 // latentCase is one system on one tiny model.
@@ -103,8 +105,8 @@ func (c latentCase) serve(t *testing.T, m cuda.Machine) *latentRun {
 		misses: map[latentPlace]int{}}
 	shape, spec := tinyLatent(c.topK), c.spec()
 	geo := kv.Geometry{Layers: shape.Layers, KVHeads: 1, BlockTokens: latentBlock,
-		BlockBytes: int64(2 * latentBlock * shape.Latent.Width()),
-		MetaBytes:  int64(2 * latentBlock * shape.Latent.IndexDim)}
+		BlockBytes: int64(2 * latentBlock * shape.LatentDim()),
+		MetaBytes:  int64(2 * latentBlock * shape.IndexHeadDim)}
 	source, err := weights.NewRandom(shape, latentSeed)
 	if err != nil {
 		t.Fatal(err)
@@ -327,9 +329,8 @@ func latentReference(t *testing.T, c weights.Config) *reference.Latent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := c.Latent
-	m := &reference.Latent{Heads: c.HeadsQ, Rank: l.Rank, Rope: l.Rope, Nope: l.Nope, Value: l.Value,
-		IndexHeads: l.IndexHeads, IndexDim: l.IndexDim, TopK: l.TopK,
+	m := &reference.Latent{Heads: c.QHeads, Rank: c.KVRank, Rope: c.RopeDim, Nope: c.NopeDim,
+		Value: c.ValueDim, IndexHeads: c.IndexHeads, IndexDim: c.IndexHeadDim, TopK: c.IndexTopK,
 		Body: reference.Body{Eps: float64(float32(c.Eps)), InvFreq: c.InvFreq(),
 			Round: weights.Half},
 		Layers: make([]reference.LatentLayer, c.Layers)}

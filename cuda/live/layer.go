@@ -46,7 +46,7 @@ func (d *paged) rope(from, to int) *cuda.RopeArgs {
 	md := d.model
 	return &cuda.RopeArgs{
 		QKV: d.qkv(from, 0), Position: d.active.position + cuda.Ptr(4*from), InvFreq: md.invFreq,
-		Tokens: int32(to - from), HeadsQ: int32(md.HeadsQ), HeadsKV: int32(md.HeadsKV),
+		Tokens: int32(to - from), HeadsQ: int32(md.QHeads), HeadsKV: int32(md.KVHeads),
 		HeadDim: int32(md.HeadDim), BlockTokens: int32(d.geo.BlockTokens),
 	}
 }

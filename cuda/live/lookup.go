@@ -180,7 +180,7 @@ func (d *paged) entries(refs []kv.BlockRef) cuda.Ptr {
 // countRounds.
 func (d *paged) planLookup(layer int) {
 	k, c, a, md := &d.lookup, &d.decodes, d.plan.decode, d.model
-	entries := int64(c.n*md.HeadsKV) * int64(a.ListStride)
+	entries := int64(c.n*md.KVHeads) * int64(a.ListStride)
 	d.grow(&k.slot, 4*entries, "slots of listed blocks")
 	d.grow(&k.src, 8*entries, "loads")
 	d.grow(&k.dst, 8*entries, "loads")
@@ -189,7 +189,7 @@ func (d *paged) planLookup(layer int) {
 	l.Src, l.Dst, l.Loads = k.src.At, k.dst.At, k.loads.At
 	l.Misses = k.misses.Ptr() + cuda.Ptr(8*layer)
 	l.Pool, l.BlockBytes = d.pool, d.geo.BlockBytes
-	l.Batch, l.Heads, l.Group = int32(c.n), int32(md.HeadsKV), int32(layer*md.HeadsKV)
+	l.Batch, l.Heads, l.Group = int32(c.n), int32(md.KVHeads), int32(layer*md.KVHeads)
 	l.Stride, l.PageStride = a.ListStride, int32(c.most)
 	a.Slot = k.slot.At
 	k.want[layer] = int64(l.Frees)

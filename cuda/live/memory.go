@@ -48,7 +48,8 @@ type use struct {
 // allocates nothing. hostBytes is the available host memory; 0: not known. It does not know what
 // latent attention needs.
 func Fits(m cuda.Machine, cfg Config, load Load, hostBytes int64) error {
-	if err := cfg.supported(m); err != nil || cfg.Weights.Config().Latent != nil {
+	md := cfg.Weights.Config()
+	if err := cfg.supported(m); err != nil || md.IsLatent() {
 		return err
 	}
 	info, err := m.Device()
@@ -90,7 +91,7 @@ func (c *Config) deviceUses(m cuda.Machine, l *Load) ([]use, error) {
 		active += mem.WithSpare(n.bytes)
 	}
 	uses := []use{
-		{"weights", md.Bytes(), "model"},
+		{"weights", md.WeightBytes(), "model"},
 		{"KV slots", c.KVBytes / geo.BlockBytes * geo.BlockBytes, "system.kv_gib"},
 		{"activations of the largest step", active, "system.max_tokens"},
 	}
@@ -162,9 +163,9 @@ func (c *Config) indexBytes(m cuda.Machine, longest int) (bytes int64, err error
 // longest context without activations.
 func (c *Config) workspaces(m cuda.Machine, blocks int) (int64, error) {
 	md, s := c.Weights.Config(), c.Spec
-	units := int64(s.MaxRequests * md.HeadsKV)
+	units := int64(s.MaxRequests * md.KVHeads)
 	bytes := int64(mem.StagingChunk) + c.listBytes(blocks) +
-		mem.WithSpare(int64(2*(md.HeadsKV*blocks+s.MaxRequests))*4)
+		mem.WithSpare(int64(2*(md.KVHeads*blocks+s.MaxRequests))*4)
 	listed := blocks
 	if s.Sparse() {
 		if s.Selection.DenseLayers == 0 && !s.Progressive() {
@@ -179,7 +180,7 @@ func (c *Config) workspaces(m cuda.Machine, blocks int) (int64, error) {
 		}
 	}
 	a := &cuda.DecodeArgs{
-		Batch: int32(s.MaxRequests), HeadsQ: int32(md.HeadsQ), HeadsKV: int32(md.HeadsKV),
+		Batch: int32(s.MaxRequests), HeadsQ: int32(md.QHeads), HeadsKV: int32(md.KVHeads),
 		HeadDim: int32(md.HeadDim), BlockTokens: int32(c.Geometry.BlockTokens),
 		MaxBlocks: int32(listed),
 	}
@@ -228,7 +229,7 @@ func (c *Config) hostUses(l *Load) []use {
 
 // slabOf returns the slab size of the arena for memory with the lifetime of requests.
 func slabOf(md *weights.Config) int64 {
-	if md.Bytes() < arenaSlab/16 { // a tiny model on a small machine
+	if md.WeightBytes() < arenaSlab/16 { // a tiny model on a small machine
 		return 1 << 22
 	}
 	return arenaSlab

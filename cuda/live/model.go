@@ -37,7 +37,7 @@ func loadModel(m cuda.Machine, src weights.Source) (*model, error) {
 			return nil, err
 		}
 	}
-	if all := &md.tensors[0]; md.Tied {
+	if all := &md.tensors[0]; md.TiedEmbeddings {
 		all[weights.Head] = all[weights.Embed]
 	}
 	md.invFreq, err = uploaded(m, md.InvFreq())
@@ -62,7 +62,7 @@ func (md *model) load(m cuda.Machine, src weights.Source, t weights.Tensor, buff
 	}
 	if err != nil {
 		err = fmt.Errorf("%v of %s, %s of weights in all: %w", t, mem.GiB(2*int64(n)),
-			mem.GiB(md.Bytes()), err)
+			mem.GiB(md.WeightBytes()), err)
 	}
 	return p, err
 }
@@ -114,4 +114,4 @@ func (md *model) nextNorm(layer int) cuda.Ptr {
 }
 
 // heads returns the number of heads in a token's row of Q, K and V.
-func (md *model) heads() int { return md.HeadsQ + 2*md.HeadsKV }
+func (md *model) heads() int { return md.QHeads + 2*md.KVHeads }

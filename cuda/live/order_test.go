@@ -33,7 +33,7 @@ func TestMemcpySavesGoByPlace(t *testing.T) {
 	defer on.Close()
 	m := &ordered{pinning: pinning{Machine: on}}
 	c.run(t, m).check(t)
-	heads, many := c.shape.HeadsKV, 0
+	heads, many := c.shape.KVHeads, 0
 	for _, to := range m.to {
 		for i := 1; i < len(to); i++ {
 			if i%heads != 0 && to[i]-to[i-1] != m.block {
@@ -55,7 +55,7 @@ func TestMemcpySavesGoByPlace(t *testing.T) {
 func TestMemcpySavesInParts(t *testing.T) {
 	c := cases()["mha/offload, small, plain prefill"]
 	c.spec.Offload.Load, c.spec.Offload.Save = "memcpy", "memcpy"
-	c.shape.HeadsQ, c.shape.HeadsKV, c.kvBytes = 3, 3, c.kvBytes*3/2
+	c.shape.QHeads, c.shape.KVHeads, c.kvBytes = 3, 3, c.kvBytes*3/2
 	c.spec.Offload.SaveBufferMiB =
 		1e-6 // the least: parts of 16 blocks, which end within a block of tokens
 	on := emulator.New(emulator.Config{Late: true, Seed: 3})
@@ -71,7 +71,7 @@ func TestMemcpySavesInParts(t *testing.T) {
 			parts++
 		}
 	}
-	if parts == 0 || 16%c.shape.HeadsKV == 0 {
-		t.Fatalf("%d whole parts among %d, %d heads", parts, len(m.to), c.shape.HeadsKV)
+	if parts == 0 || 16%c.shape.KVHeads == 0 {
+		t.Fatalf("%d whole parts among %d, %d heads", parts, len(m.to), c.shape.KVHeads)
 	}
 }

@@ -30,7 +30,7 @@ func TestPaceWaitsOutIdleGaps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := tiny(&c.shape)
+	model := c.shape.Model
 	start := time.Now()
 	device, err := live.New(m, live.Config{Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens),
 		Weights: source, KVBytes: c.kvBytes, Seed: 3})

@@ -70,7 +70,7 @@ func (d *paged) open() (err error) {
 	}
 	if d.pool, err = d.m.DeviceAlloc(blocks * d.geo.BlockBytes); err != nil {
 		return fmt.Errorf("KV cache of %s and %s of weights; lower system.kv_gib: %w",
-			mem.GiB(blocks*d.geo.BlockBytes), mem.GiB(d.model.Bytes()), err)
+			mem.GiB(blocks*d.geo.BlockBytes), mem.GiB(d.model.WeightBytes()), err)
 	}
 	if d.offload {
 		if d.saver, err = newSaver(d.queue, s.Offload.Save, int64(s.Offload.SaveBufferMiB*(1<<20)),

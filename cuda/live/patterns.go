@@ -116,9 +116,9 @@ func (c *Config) supportsPatterns(m cuda.Machine) error {
 		return err
 	}
 	for layer, heads := range c.Patterns {
-		if len(heads) != md.HeadsQ {
+		if len(heads) != md.QHeads {
 			return fmt.Errorf("live: layer %d: patterns of %d heads, the model has %d query heads",
-				layer, len(heads), md.HeadsQ)
+				layer, len(heads), md.QHeads)
 		}
 		for i, h := range heads {
 			if err := c.supportsHead(h, int(info.SharedBytes)); err != nil {

@@ -50,7 +50,7 @@ func TestIndicesAllocateNothingInSteps(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := m.n
-			model := tiny(&c.shape)
+			model := c.shape.Model
 			modelled, err := modelledDevice(&c.spec, &model)
 			if err != nil {
 				t.Fatal(err)
@@ -123,7 +123,7 @@ func TestPatternsWithoutKernels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		model := tiny(&x.shape)
+		model := x.shape.Model
 		m := emulator.New(emulator.Config{})
 		cfg := live.Config{
 			Spec:     &c.spec,

@@ -7,7 +7,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/cuda/reference"
-	"github.com/sparseserve/sparseserve/cuda/weights"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
@@ -51,22 +51,15 @@ func addPatterns(all map[string]*scenario, chunked sim.Spec) {
 			if plan != "chunked" && name != "one of each" && name != "everything" {
 				continue
 			}
-			shape := weights.Config{
-				Layers:  2,
-				Hidden:  64,
-				HeadsQ:  4,
-				HeadsKV: 2,
-				HeadDim: 128,
-				FFN:     40,
-				Vocab:   61,
-			}
+			shape := tiny(llm.Model{Layers: 2, Hidden: 64, QHeads: 4, KVHeads: 2, HeadDim: 128,
+				FFN: 40, Vocab: 61})
 			if name == "listed" {
-				shape.HeadsKV = 1
+				shape.KVHeads = 1
 			}
 			second := slices.Clone(heads)
 			slices.Reverse(second)
 			all["sparse prefill/"+plan+", "+name] = &scenario{shape: shape, spec: spec,
-				kvBytes:  int64(4*16*shape.HeadDim) * int64(60*shape.Layers*shape.HeadsKV),
+				kvBytes:  int64(4*16*shape.HeadDim) * int64(60*shape.Layers*shape.KVHeads),
 				patterns: [][]pattern.Head{heads, second}, lengths: []length{{301, 3}, {70, 4}, {192, 2}},
 				allKeys: name == "everything", drawn: name == "drawn"}
 		}
@@ -84,7 +77,7 @@ func (c *scenario) mix() *pattern.Mix {
 			table[layer] = append(table[layer], pattern.Assigned{Head: h})
 		}
 	}
-	mix, err := table.Mix("patterns", len(c.patterns), c.shape.HeadsQ)
+	mix, err := table.Mix("patterns", len(c.patterns), c.shape.QHeads)
 	if err != nil {
 		panic(err)
 	}
@@ -166,8 +159,8 @@ func (r *run) judgePrefill(
 	queries map[place][]float64,
 ) {
 	t.Helper()
-	dim, kvHeads := r.shape.HeadDim, r.shape.HeadsKV
-	group := r.shape.HeadsQ / kvHeads
+	dim, kvHeads := r.shape.HeadDim, r.shape.KVHeads
+	group := r.shape.QHeads / kvHeads
 	for layer, heads := range r.patterns {
 		k, _ := cache.Layer(layer)
 		for head, h := range heads {

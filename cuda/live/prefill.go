@@ -86,13 +86,13 @@ func (d *paged) prefillArgs(row *sim.Row, at int, write *cuda.RopeArgs) *cuda.Pr
 	md := d.model
 	width, token := int64(md.HeadDim), int64(md.heads()*md.HeadDim)
 	a := &cuda.PrefillArgs{
-		Q: d.qkv(at, 0), K: d.qkv(at, md.HeadsQ), V: d.qkv(at, md.HeadsQ+md.HeadsKV),
-		Out:          d.scratch.attn.At + cuda.Ptr(at*md.HeadsQ*md.HeadDim*2),
+		Q: d.qkv(at, 0), K: d.qkv(at, md.QHeads), V: d.qkv(at, md.QHeads+md.KVHeads),
+		Out:          d.scratch.attn.At + cuda.Ptr(at*md.QHeads*md.HeadDim*2),
 		QTokenStride: token, QHeadStride: width, KTokenStride: token, KHeadStride: width,
 		VTokenStride: token, VHeadStride: width,
-		OutTokenStride: int64(md.HeadsQ * md.HeadDim), OutHeadStride: width,
+		OutTokenStride: int64(md.QHeads * md.HeadDim), OutHeadStride: width,
 		QTokens: int32(row.To - row.From), Prefix: int32(row.From),
-		HeadsQ: int32(md.HeadsQ), HeadsKV: int32(md.HeadsKV), HeadDim: int32(md.HeadDim),
+		HeadsQ: int32(md.QHeads), HeadsKV: int32(md.KVHeads), HeadDim: int32(md.HeadDim),
 		Scale: d.scale(),
 	}
 	if row.From > 0 {

@@ -145,7 +145,7 @@ func (r *run) together(t *testing.T) {
 				r.used[first], r.spec.Selection.Microbatch)
 		}
 	}
-	if r.spec.Selection.Stop == sim.PSAStopHead && r.shape.HeadsKV > 1 && !r.everything() &&
+	if r.spec.Selection.Stop == sim.PSAStopHead && r.shape.KVHeads > 1 && !r.everything() &&
 		apart == 0 {
 		t.Error("no head ends in a round of its own")
 	}

@@ -17,7 +17,7 @@ func Projections(m Machine, w weights.Source, prompt []int32,
 	spec := &sim.Spec{Selection: sim.SelectionSpec{}, BlockTokens: block, MaxRequests: 1,
 		MaxTokens: n,
 		Prefill:   sim.PrefillSpec{Split: "plain"}}
-	geo := kv.Geometry{Layers: c.Layers, KVHeads: c.HeadsKV, BlockTokens: block,
+	geo := kv.Geometry{Layers: c.Layers, KVHeads: c.KVHeads, BlockTokens: block,
 		BlockBytes: int64(4 * block * c.HeadDim)}
 	var failed error
 	cfg := Config{Spec: spec, Geometry: geo, Weights: w,

@@ -105,7 +105,7 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 	if r.model, err = weights.Reference(source, weights.Half); err != nil {
 		t.Fatal(err)
 	}
-	model := tiny(&shape)
+	model := shape.Model
 	device, err := live.New(m, live.Config{
 		Patterns: c.patterns, Longest: 200, Listed: r.listed, FindsLines: !c.drawn,
 		Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source,
@@ -175,12 +175,10 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 	return r
 }
 
-func tiny(shape *weights.Config) llm.Model {
-	return llm.Model{
-		Name: "tiny", Layers: shape.Layers, Hidden: shape.Hidden, QHeads: shape.HeadsQ,
-		KVHeads: shape.HeadsKV, HeadDim: shape.HeadDim, FFN: shape.FFN, Vocab: shape.Vocab,
-		MaxContext: 400, Tokenizer: "llama2", WeightBytesEach: 2, KVBytesEach: 2,
-	}
+// tiny is a model of 16 bits with the given shape.
+func tiny(m llm.Model) weights.Config {
+	m.Name, m.MaxContext, m.Tokenizer, m.WeightBytesEach, m.KVBytesEach = "tiny", 400, "llama2", 2, 2
+	return weights.Config{Model: m}
 }
 
 // flatScores belong to heads that are flatter than a model's, so that progressive attention goes on
@@ -287,7 +285,7 @@ func (w *witness) Begin(s *sim.Step) error {
 }
 
 func (w *witness) Compute(layer int, work *sim.Work) error {
-	heads := w.run.shape.HeadsKV
+	heads := w.run.shape.KVHeads
 	for i := 0; i < work.Decodes && work.Lists != nil; i++ {
 		for h := range heads {
 			unit, l := i*heads+h, work.Lists

@@ -67,12 +67,12 @@ type need struct {
 // needs lists the buffers of a step and their sizes.
 func (b *scratch) needs(md *weights.Config, tokens, decodes, sampled int) []need {
 	slice := min(tokens, mlpSlice+mlpMore)
-	wide := int64(md.HeadsQ * md.HeadDim)
+	wide := int64(md.QHeads * md.HeadDim)
 	return []need{
 		{&b.x[0], int64(tokens) * int64(md.Hidden) * 2, "hidden state"},
 		{&b.x[1], int64(tokens) * int64(md.Hidden) * 2, "hidden state"},
 		{&b.h, int64(tokens) * int64(md.Hidden) * 2, "normed state"},
-		{&b.qkv, int64(tokens) * int64((md.HeadsQ+2*md.HeadsKV)*md.HeadDim) * 2, "Q, K and V"},
+		{&b.qkv, int64(tokens) * int64((md.QHeads+2*md.KVHeads)*md.HeadDim) * 2, "Q, K and V"},
 		{&b.attn, int64(tokens) * int64(md.Attended()) * 2, "attention output"},
 		{&b.gateUp, int64(slice) * int64(2*md.FFN) * 2, "gate and up"},
 		{&b.act, int64(slice) * int64(md.FFN) * 2, "activation"},

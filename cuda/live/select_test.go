@@ -47,7 +47,7 @@ func (j *judge) see(t *testing.T, p place, query, keys []float64) {
 	if !ok {
 		return
 	}
-	dim, heads, size := j.shape.HeadDim, j.shape.HeadsKV, j.spec.BlockTokens
+	dim, heads, size := j.shape.HeadDim, j.shape.KVHeads, j.spec.BlockTokens
 	blocks := p.position/size + 1
 	if want := min(blocks, j.spec.Selection.BudgetTokens/size); len(chosen) != want {
 		t.Fatalf("%+v: %d blocks chosen of %d, want %d", p, len(chosen), blocks, want)

@@ -56,7 +56,7 @@ func (d *paged) score(layer int, w *sim.Work) {
 	d.launch(&cuda.SelectArgs{
 		Scores: cuda.ScoresArgs{
 			Q: b.q.At, Meta: c.metaBase, First: c.first + cuda.Ptr(8*layer*units),
-			Count: c.digests, Scores: b.scores.At, Batch: int32(c.n), HeadsQ: int32(md.HeadsQ),
+			Count: c.digests, Scores: b.scores.At, Batch: int32(c.n), HeadsQ: int32(md.QHeads),
 			HeadsKV: int32(heads), HeadDim: int32(md.HeadDim), ScoreStride: int32(c.most),
 			MaxBlocks: int32(c.most),
 		},

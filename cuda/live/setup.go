@@ -57,7 +57,7 @@ func (d *Device) setUp() (err error) {
 // supported returns an error for shapes and patterns that the kernels do not support.
 func (c *Config) supported(m cuda.Machine) error {
 	md := c.Weights.Config()
-	if md.Latent != nil {
+	if md.IsLatent() {
 		return c.supportsLatent(m, &md)
 	}
 	if err := supportsHeads(md, c.Geometry); err != nil {
@@ -71,17 +71,17 @@ func supportsHeads(c weights.Config, geo kv.Geometry) error {
 	switch {
 	case c.HeadDim != 64 && c.HeadDim != 128:
 		return fmt.Errorf("live: heads of %d values; the kernels support 64 or 128", c.HeadDim)
-	case c.HeadsQ/c.HeadsKV > 8:
+	case c.QHeads/c.KVHeads > 8:
 		return fmt.Errorf("live: %d query heads a KV head; the kernels support at most 8",
-			c.HeadsQ/c.HeadsKV)
+			c.QHeads/c.KVHeads)
 	case geo.BlockTokens%16 != 0:
 		return fmt.Errorf("live: blocks of %d tokens; the kernels support multiples of 16 "+
 			"(system.block_tokens)", geo.BlockTokens)
-	case geo.Layers != c.Layers || geo.KVHeads != c.HeadsKV ||
+	case geo.Layers != c.Layers || geo.KVHeads != c.KVHeads ||
 		geo.BlockBytes != int64(4*geo.BlockTokens*c.HeadDim):
 		return fmt.Errorf("live: weights of %d layers x %d KV heads of %d do not fit a cache of "+
 			"%d x %d with blocks of %d bytes",
-			c.Layers, c.HeadsKV, c.HeadDim, geo.Layers, geo.KVHeads, geo.BlockBytes)
+			c.Layers, c.KVHeads, c.HeadDim, geo.Layers, geo.KVHeads, geo.BlockBytes)
 	}
 	return nil
 }

@@ -204,7 +204,7 @@ func (d *Device) warmLinears(run bool) {
 	}
 	rows := []sim.Row{{Decode: true, To: tokens}}
 	d.size(&sim.Step{Rows: rows, Sampled: s.MaxRequests})
-	if !run || d.model.Latent != nil || !d.sync() {
+	if !run || d.model.IsLatent() || !d.sync() {
 		return
 	}
 	b := &d.scratch

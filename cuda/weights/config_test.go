@@ -4,14 +4,17 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/sparseserve/sparseserve/hw/llm"
 )
 
 func TestParseConfig(t *testing.T) {
 	llama3 := Rope{Theta: 500000, Scaling: Llama3Scaling, Factor: 8, LowFactor: 1, HighFactor: 4,
 		OriginalContext: 8192}
-	const shape = `"model_type":"llama","num_hidden_layers":2,"hidden_size":12,"num_attention_heads":4,"intermediate_size":10,"vocab_size":17`
-	base := Config{Layers: 2, Hidden: 12, HeadsQ: 4, HeadsKV: 4, HeadDim: 4, FFN: 10, Vocab: 17,
-		Eps: 1e-6, Rope: Rope{Theta: 10000}}
+	const shape = `"model_type":"llama","num_hidden_layers":2,"hidden_size":12,"num_attention_heads":4,"intermediate_size":10,"vocab_size":17,"max_position_embeddings":128`
+	base := plain(llm.Model{Layers: 2, Hidden: 12, QHeads: 4, KVHeads: 4, HeadDim: 4, FFN: 10,
+		Vocab: 17})
+	base.Eps, base.Rope = 1e-6, Rope{Theta: 10000}
 	with := func(change func(*Config)) Config {
 		c := base
 		change(&c)
@@ -23,7 +26,7 @@ func TestParseConfig(t *testing.T) {
 	}{
 		{``, base},
 		{`,"rms_norm_eps":1e-5,"tie_word_embeddings":true`,
-			with(func(c *Config) { c.Eps, c.Tied = 1e-5, true })},
+			with(func(c *Config) { c.Eps, c.TiedEmbeddings = 1e-5, true })},
 		{`,"rms_norm_eps":0`, with(func(c *Config) { c.Eps = 0 })},
 		{`,"rope_theta":500000.0,"rope_scaling":null`, with(func(c *Config) { c.Rope.Theta = 500000 })},
 		{`,"rope_theta":500000.0,"rope_scaling":{"factor":8.0,"low_freq_factor":1.0,"high_freq_factor":4.0,"original_max_position_embeddings":8192,"rope_type":"llama3"}`,
@@ -33,11 +36,13 @@ func TestParseConfig(t *testing.T) {
 		{`,"rope_parameters":{"rope_theta":70000.0,"rope_type":"default"}`,
 			with(func(c *Config) { c.Rope.Theta = 70000 })},
 		{`,"rope_scaling":{"type":"linear","factor":2.5}`,
-			with(func(c *Config) { c.Rope.Scaling, c.Rope.Factor = LinearScaling, 2.5 })},
+			with(func(c *Config) {
+				c.Rope.Scaling, c.Rope.Factor, c.MaxContext = LinearScaling, 2.5, 320
+			})},
 		{`,"quantization_config":null,"hidden_act":"silu","partial_rotary_factor":1.0`, base},
 	} {
 		got, err := parseConfig("config.json", []byte(`{`+shape+`,"head_dim":4`+c.keys+`}`))
-		if err != nil || got != c.want {
+		if err != nil || bare(got) != c.want {
 			t.Errorf("%s:\n got %+v, %v\nwant %+v", c.keys, got, err, c.want)
 		}
 	}
@@ -66,7 +71,7 @@ func TestParseConfig(t *testing.T) {
 		{`,"head_dim":0,"hidden_size":13`, []string{"hidden_size", "multiple", "13"}},
 		{`,"num_hidden_layers":0`, []string{"num_hidden_layers", "got 0"}},
 		{`,"vocab_size":99999999999`, []string{"vocab_size"}},
-		{`,` + "\n" + `"vocab_size":"many"`, []string{":2", "vocab_size", "string"}},
+		{`,` + "\n" + `"num_key_value_heads":"many"`, []string{":2", "num_key_value_heads", "string"}},
 		{`,` + "\n\n" + `}`, []string{":3"}},
 	} {
 		_, err := parseConfig("config.json", []byte(`{`+shape+`,"head_dim":4`+c.keys+`}`))
@@ -108,9 +113,9 @@ func TestTensors(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	// Llama-3-8B has 8.03 billion parameters.
-	c = Config{Layers: 32, Hidden: 4096, HeadsQ: 32, HeadsKV: 8, HeadDim: 128, FFN: 14336,
-		Vocab: 128256}
-	if got := c.Bytes(); got != 2*8030261248 {
+	c = plain(llm.Model{Layers: 32, Hidden: 4096, QHeads: 32, KVHeads: 8, HeadDim: 128, FFN: 14336,
+		Vocab: 128256})
+	if got := c.WeightBytes(); got != 2*8030261248 {
 		t.Errorf("Llama-3-8B has %d bytes, want %d", got, int64(2*8030261248))
 	}
 	if got := c.WithDefaults(); got.Eps != 1e-5 || got.Rope.Theta != 500000 {

@@ -5,20 +5,22 @@ import (
 
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/weights"
+	"github.com/sparseserve/sparseserve/hw/llm"
 )
 
 // A source lists its tensors and reads one at a time, in the layout of the GPU.
 func ExampleSource() {
 	var source weights.Source
-	source, err := weights.NewRandom(weights.Config{
-		Layers: 1, Hidden: 64, HeadsQ: 2, HeadsKV: 1, HeadDim: 64, FFN: 96, Vocab: 100,
-	}, 1)
+	source, err := weights.NewRandom(weights.Config{Model: llm.Model{
+		Name: "tiny", Layers: 1, Hidden: 64, QHeads: 2, KVHeads: 1, HeadDim: 64, FFN: 96, Vocab: 100,
+		MaxContext: 512, WeightBytesEach: 2, KVBytesEach: 2,
+	}}, 1)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	c := source.Config()
-	fmt.Printf("%d bytes, rotary base %g\n", c.Bytes(), c.Rope.Theta)
+	fmt.Printf("%d bytes, rotary base %g\n", c.WeightBytes(), c.Rope.Theta)
 	for _, t := range c.Tensors()[:3] {
 		rows, columns := t.Shape(c)
 		values := make([]cuda.Half, t.Values(c))

@@ -64,7 +64,7 @@ func (f *Folder) Read(t Tensor, dst []cuda.Half) error {
 	if err := fits(f.config, t, dst); err != nil {
 		return err
 	}
-	if t.Kind == Head && f.config.Tied {
+	if t.Kind == Head && f.config.TiedEmbeddings {
 		t.Kind = Embed
 	}
 	if !t.inLayer() {
@@ -92,7 +92,7 @@ func partsOf(c Config, t Tensor) []part {
 	layer := func(name string) string {
 		return fmt.Sprintf("model.layers.%d.%s.weight", t.Layer, name)
 	}
-	q, kv := c.HeadsQ*c.HeadDim, c.HeadsKV*c.HeadDim
+	q, kv := c.QHeads*c.HeadDim, c.KVHeads*c.HeadDim
 	switch t.Kind {
 	case Embed:
 		return []part{{"model.embed_tokens.weight", c.Vocab}}
@@ -134,7 +134,7 @@ func (f *Folder) place(folder string, tensors map[string]stored) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(tensors)) {
-		if used[name] || strings.HasSuffix(name, ".rotary_emb.inv_freq") || f.config.Tied &&
+		if used[name] || strings.HasSuffix(name, ".rotary_emb.inv_freq") || f.config.TiedEmbeddings &&
 			name == "lm_head.weight" {
 			// old checkpoints store the frequencies that config.json gives, and some a tied head
 			continue

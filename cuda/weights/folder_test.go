@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/hw/llm"
 )
 
 // A tensor of the layout, by the names it is made of, in the order of rows.
@@ -33,7 +34,7 @@ func TestFolderReadsEveryTensor(t *testing.T) {
 		for name, dir := range map[string]string{"one file": folderOf(t, tinyJSON, tensors),
 			"shards": shardedFolder(t, tinyJSON, tensors)} {
 			f := open(t, dir)
-			if f.Config() != tiny() {
+			if bare(f.Config()) != tiny() {
 				t.Fatalf("config %+v, want %+v", f.Config(), tiny())
 			}
 			compared := 0
@@ -66,7 +67,7 @@ func TestFolderReadsEveryTensor(t *testing.T) {
 
 func TestFolderTied(t *testing.T) {
 	c := tiny()
-	c.Tied = true
+	c.TiedEmbeddings = true
 	tensors := checkpoint(c, "F16")
 	config := strings.Replace(tinyJSON, `"tie_word_embeddings": false`,
 		`"tie_word_embeddings": true`, 1)
@@ -213,9 +214,10 @@ func TestFolderRefusesOverflow(t *testing.T) {
 // A tensor larger than the conversion's chunk is read whole, and a file truncated after it was
 // opened is noticed.
 func TestFolderReadsInChunks(t *testing.T) {
-	c := Config{Layers: 1, Hidden: 64, HeadsQ: 1, HeadsKV: 1, HeadDim: 64, FFN: 2*chunkValues/64 + 3,
-		Vocab: 3, Eps: hfEps, Rope: Rope{Theta: hfTheta}}
-	config := `{"model_type": "llama", "num_hidden_layers": 1, "hidden_size": 64, "num_attention_heads": 1, "intermediate_size": 8195, "vocab_size": 3}`
+	c := plain(llm.Model{Layers: 1, Hidden: 64, QHeads: 1, KVHeads: 1, HeadDim: 64,
+		FFN: 2*chunkValues/64 + 3, Vocab: 3})
+	c.Eps, c.Rope = hfEps, Rope{Theta: hfTheta}
+	config := `{"model_type": "llama", "num_hidden_layers": 1, "hidden_size": 64, "num_attention_heads": 1, "intermediate_size": 8195, "vocab_size": 3, "max_position_embeddings": 128}`
 	if c.FFN != 8195 {
 		t.Fatal("the test's config.json is for another chunk")
 	}
@@ -228,7 +230,7 @@ func TestFolderReadsInChunks(t *testing.T) {
 		}
 		dir := folderOf(t, config, tensors)
 		f := open(t, dir)
-		if f.Config() != c {
+		if bare(f.Config()) != c {
 			t.Fatalf("config %+v, want %+v", f.Config(), c)
 		}
 		got := make([]cuda.Half, 2*c.FFN*c.Hidden)

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/hw/llm"
 )
 
 // What ss_fill writes with a tensor's seed and scale is what Read returns, bit for bit.
 func TestGPUFillsAsRead(t *testing.T) {
-	r, err := NewRandom(Config{Layers: 2, Hidden: 1024, HeadsQ: 16, HeadsKV: 4, HeadDim: 64, FFN: 344,
-		Vocab: 5003}, 11)
+	r, err := NewRandom(plain(llm.Model{Layers: 2, Hidden: 1024, QHeads: 16, KVHeads: 4, HeadDim: 64,
+		FFN: 344, Vocab: 5003}), 11)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/files"
 )
 
@@ -15,15 +16,7 @@ import (
 type hfConfig struct {
 	Architectures []string `json:"architectures"`
 	ModelType     string   `json:"model_type"`
-	Layers        int      `json:"num_hidden_layers"`
-	Hidden        int      `json:"hidden_size"`
-	HeadsQ        int      `json:"num_attention_heads"`
-	HeadsKV       int      `json:"num_key_value_heads"`
 	HeadDim       int      `json:"head_dim"`
-	FFN           int      `json:"intermediate_size"`
-	Vocab         int      `json:"vocab_size"`
-	MaxContext    int      `json:"max_position_embeddings"`
-	Tied          bool     `json:"tie_word_embeddings"`
 	Activation    string   `json:"hidden_act"`
 	Eps           *float64 `json:"rms_norm_eps"`
 	Theta         *float64 `json:"rope_theta"`
@@ -63,23 +56,20 @@ func parseConfig(file string, data []byte) (Config, error) {
 	if err := h.refuse(); err != nil {
 		return Config{}, fmt.Errorf("%s: %w", file, err)
 	}
-	c := Config{
-		Layers: h.Layers, Hidden: h.Hidden, HeadsQ: h.HeadsQ, HeadsKV: h.HeadsKV,
-		HeadDim: h.HeadDim, FFN: h.FFN, Vocab: h.Vocab,
-		MaxContext: h.MaxContext, Tied: h.Tied, Eps: hfEps, Rope: h.rope(),
-	}
+	c := Config{Eps: hfEps, Rope: h.rope()}
 	if h.Eps != nil {
 		c.Eps = *h.Eps
 	}
-	if c.HeadsKV == 0 {
-		c.HeadsKV = c.HeadsQ
+	if err := c.Rope.validate(); err != nil { // the shape's reader knows more kinds
+		return Config{}, fmt.Errorf("%s: %w", file, err)
 	}
-	if c.HeadDim == 0 && c.HeadsQ > 0 {
-		if c.Hidden%c.HeadsQ != 0 {
-			return Config{}, fmt.Errorf("%s: hidden_size: want a multiple of num_attention_heads "+
-				"= %d where head_dim is not given, got %d", file, c.HeadsQ, c.Hidden)
-		}
-		c.HeadDim = c.Hidden / c.HeadsQ
+	var err error
+	if c.Model, err = llm.ParseConfig(file, data); err != nil {
+		return Config{}, err
+	}
+	if h.HeadDim == 0 && c.QHeads*c.HeadDim != c.Hidden {
+		return Config{}, fmt.Errorf("%s: hidden_size: want a multiple of num_attention_heads = %d where "+
+			"head_dim is not given, got %d", file, c.QHeads, c.Hidden)
 	}
 	if err := c.Validate(); err != nil {
 		return Config{}, fmt.Errorf("%s: %w", file, err)

@@ -34,7 +34,7 @@ func (r *Random) Fill(t Tensor) (seed uint64, scale float32, ok bool) {
 	if t.isNorm() {
 		return 0, 0, false
 	}
-	if t.Kind == Head && r.config.Tied {
+	if t.Kind == Head && r.config.TiedEmbeddings {
 		t.Kind = Embed
 	}
 	scale = 1

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/hw/llm"
 )
 
 // The figures come from the expressions of cuda/fill.cu compiled as C: the first eight values, and
@@ -40,7 +41,8 @@ func TestFillIsTheKernels(t *testing.T) {
 }
 
 func TestRandomTensors(t *testing.T) {
-	c := Config{Layers: 2, Hidden: 256, HeadsQ: 8, HeadsKV: 2, HeadDim: 64, FFN: 344, Vocab: 503}
+	c := plain(llm.Model{Layers: 2, Hidden: 256, QHeads: 8, KVHeads: 2, HeadDim: 64, FFN: 344,
+		Vocab: 503})
 	r, err := NewRandom(c, 42)
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +99,7 @@ func TestRandomTensors(t *testing.T) {
 
 func TestRandomTied(t *testing.T) {
 	c := tiny()
-	c.Tied = true
+	c.TiedEmbeddings = true
 	r, err := NewRandom(c, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +109,7 @@ func TestRandomTied(t *testing.T) {
 	if headSeed != embedSeed || headScale != embedScale {
 		t.Error("a tied head is not filled as the embedding")
 	}
-	c.HeadsKV = 3
+	c.KVHeads = 3
 	_, err = NewRandom(c, 1)
-	wantError(t, "heads", err, "num_key_value_heads")
+	wantError(t, "heads", err, "kv_heads")
 }

@@ -14,7 +14,7 @@ func Half(x float64) float64 { return cuda.HalfOf(x).Float() }
 // models. Round is Half for what the GPU computes, reference.Exact for the model itself.
 func Reference(s Source, round reference.Round) (*reference.Llama, error) {
 	c := s.Config()
-	m := &reference.Llama{HeadsQ: c.HeadsQ, HeadsKV: c.HeadsKV, Dim: c.HeadDim,
+	m := &reference.Llama{HeadsQ: c.QHeads, HeadsKV: c.KVHeads, Dim: c.HeadDim,
 		Body:   reference.Body{Eps: c.Eps, InvFreq: c.InvFreq(), Round: round},
 		Layers: make([]reference.LlamaLayer, c.Layers)}
 	for _, t := range c.Tensors() {
@@ -24,7 +24,7 @@ func Reference(s Source, round reference.Round) (*reference.Llama, error) {
 		}
 		*place(m, t) = floats(half)
 	}
-	if c.Tied {
+	if c.TiedEmbeddings {
 		m.Head = m.Embed
 	}
 	return m, nil

@@ -56,7 +56,7 @@ func TestReference(t *testing.T) {
 
 func TestReferenceOfFolder(t *testing.T) {
 	c := tiny()
-	c.Tied = true
+	c.TiedEmbeddings = true
 	r, err := NewRandom(c, 4)
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestReferenceOfFolder(t *testing.T) {
 		}
 	}
 	config := `{"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 12, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 4,
-"intermediate_size": 10, "vocab_size": 17, "rms_norm_eps": 1e-05, "tie_word_embeddings": true}`
+"intermediate_size": 10, "vocab_size": 17, "max_position_embeddings": 128, "rms_norm_eps": 1e-05, "tie_word_embeddings": true}`
 	got, err := Reference(open(t, shardedFolder(t, config, tensors)), reference.Exact)
 	if err != nil {
 		t.Fatal(err)

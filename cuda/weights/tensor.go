@@ -68,20 +68,16 @@ func (t Tensor) String() string {
 
 // Shape returns rows and columns; a norm is one row.
 func (t Tensor) Shape(c Config) (rows, columns int) {
-	l := c.Latent
-	if l == nil {
-		l = &Latent{}
-	}
 	shape := [Kinds][2]int{
 		Embed: {c.Vocab, c.Hidden}, Head: {c.Vocab, c.Hidden}, Norm: {1, c.Hidden},
 		AttnNorm: {1, c.Hidden}, MLPNorm: {1, c.Hidden}, O: {c.Hidden, c.Attended()},
 		GateUp: {2 * c.FFN, c.Hidden}, Down: {c.Hidden, c.FFN},
-		QKV:   {(c.HeadsQ + 2*c.HeadsKV) * c.HeadDim, c.Hidden},
-		QDown: {l.QRank, c.Hidden}, QNorm: {1, l.QRank}, QUp: {c.HeadsQ * c.HeadDim, l.QRank},
-		KVDown: {l.Width(), c.Hidden}, KVNorm: {1, l.Rank},
-		KeyUp: {c.HeadsQ * l.Rank, l.Nope}, ValueUp: {c.HeadsQ * l.Value, l.Rank},
-		IndexQ: {l.IndexHeads * l.IndexDim, l.QRank}, IndexKey: {l.IndexDim, c.Hidden},
-		IndexNorm: {1, l.IndexDim}, IndexBias: {1, l.IndexDim}, IndexWeight: {l.IndexHeads, c.Hidden},
+		QKV:   {(c.QHeads + 2*c.KVHeads) * c.HeadDim, c.Hidden},
+		QDown: {c.QRank, c.Hidden}, QNorm: {1, c.QRank}, QUp: {c.QHeads * c.HeadDim, c.QRank},
+		KVDown: {c.LatentDim(), c.Hidden}, KVNorm: {1, c.KVRank},
+		KeyUp: {c.QHeads * c.KVRank, c.NopeDim}, ValueUp: {c.QHeads * c.ValueDim, c.KVRank},
+		IndexQ: {c.IndexHeads * c.IndexHeadDim, c.QRank}, IndexKey: {c.IndexHeadDim, c.Hidden},
+		IndexNorm: {1, c.IndexHeadDim}, IndexBias: {1, c.IndexHeadDim}, IndexWeight: {c.IndexHeads, c.Hidden},
 	}[t.Kind]
 	return shape[0], shape[1]
 }

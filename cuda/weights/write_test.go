@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/hw/llm"
 )
 
 // saved is a tensor of a checkpoint under test.
@@ -71,10 +72,23 @@ func write(t *testing.T, path string, data []byte) {
 	}
 }
 
+// plain is a shape whose weights and KV have 16 bits.
+func plain(m llm.Model) Config {
+	m.Name, m.MaxContext, m.WeightBytesEach, m.KVBytesEach = "plain", 128, 2, 2
+	return Config{Model: m}
+}
+
+// bare is a config without what its file is called.
+func bare(c Config) Config {
+	c.Name, c.Source = "plain", ""
+	return c
+}
+
 // tiny has head width apart from hidden, groups, and an odd vocabulary.
 func tiny() Config {
-	return Config{Layers: 2, Hidden: 12, HeadsQ: 4, HeadsKV: 2, HeadDim: 4, FFN: 10, Vocab: 17,
-		MaxContext: 128, Eps: 1e-5, Rope: Rope{Theta: 10000}}
+	c := plain(llm.Model{Layers: 2, Hidden: 12, QHeads: 4, KVHeads: 2, HeadDim: 4, FFN: 10, Vocab: 17})
+	c.Eps, c.Rope = 1e-5, Rope{Theta: 10000}
+	return c
 }
 
 const tinyJSON = `{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "num_hidden_layers": 2, "hidden_size": 12, "num_attention_heads": 4,
@@ -103,17 +117,17 @@ func checkpoint(c Config, dtype string) map[string]saved {
 	for l := range c.Layers {
 		at := func(name string) string { return fmt.Sprintf("model.layers.%d.%s.weight", l, name) }
 		add(at("input_layernorm"), c.Hidden)
-		add(at("self_attn.q_proj"), c.HeadsQ*c.HeadDim, c.Hidden)
-		add(at("self_attn.k_proj"), c.HeadsKV*c.HeadDim, c.Hidden)
-		add(at("self_attn.v_proj"), c.HeadsKV*c.HeadDim, c.Hidden)
-		add(at("self_attn.o_proj"), c.Hidden, c.HeadsQ*c.HeadDim)
+		add(at("self_attn.q_proj"), c.QHeads*c.HeadDim, c.Hidden)
+		add(at("self_attn.k_proj"), c.KVHeads*c.HeadDim, c.Hidden)
+		add(at("self_attn.v_proj"), c.KVHeads*c.HeadDim, c.Hidden)
+		add(at("self_attn.o_proj"), c.Hidden, c.QHeads*c.HeadDim)
 		add(at("post_attention_layernorm"), c.Hidden)
 		add(at("mlp.gate_proj"), c.FFN, c.Hidden)
 		add(at("mlp.up_proj"), c.FFN, c.Hidden)
 		add(at("mlp.down_proj"), c.Hidden, c.FFN)
 	}
 	add("model.norm.weight", c.Hidden)
-	if !c.Tied {
+	if !c.TiedEmbeddings {
 		add("lm_head.weight", c.Vocab, c.Hidden)
 	}
 	return out

@@ -23,12 +23,12 @@ func OfModel(w weights.Source, tokens int, seed uint64) ([][]*Head, error) {
 	}
 	heads := make([][]*Head, c.Layers)
 	for layer := range heads {
-		heads[layer] = make([]*Head, c.HeadsQ)
+		heads[layer] = make([]*Head, c.QHeads)
 		for i := range heads[layer] {
 			heads[layer][i] = &Head{D: c.HeadDim}
 		}
 	}
-	group := c.HeadsQ / c.HeadsKV
+	group := c.QHeads / c.KVHeads
 	cache := model.NewCache()
 	model.Extend(cache, prompt, reference.Selector{Watch: func(_, layer, kv int, query, _ []float64) {
 		for i := range group {
@@ -41,7 +41,7 @@ func OfModel(w weights.Source, tokens int, seed uint64) ([][]*Head, error) {
 		for i, h := range heads[layer] {
 			kv := i / group
 			for t := range tokens {
-				at := (t*c.HeadsKV + kv) * c.HeadDim
+				at := (t*c.KVHeads + kv) * c.HeadDim
 				h.K = appendRow(h.K, k[at:at+c.HeadDim])
 				h.V = appendRow(h.V, v[at:at+c.HeadDim])
 			}
@@ -75,17 +75,17 @@ func headsOf(c *weights.Config, tokens int, qkv []cuda.Half) []*Head {
 	column := func(head int) []float32 {
 		rows := make([]float32, 0, tokens*c.HeadDim)
 		for t := range tokens {
-			at := (t*(c.HeadsQ+2*c.HeadsKV) + head) * c.HeadDim
+			at := (t*(c.QHeads+2*c.KVHeads) + head) * c.HeadDim
 			for _, x := range qkv[at:][:c.HeadDim] {
 				rows = append(rows, float32(x.Float()))
 			}
 		}
 		return rows
 	}
-	heads := make([]*Head, c.HeadsQ)
-	for kv := range c.HeadsKV {
-		k, v := column(c.HeadsQ+kv), column(c.HeadsQ+c.HeadsKV+kv)
-		group := c.HeadsQ / c.HeadsKV
+	heads := make([]*Head, c.QHeads)
+	for kv := range c.KVHeads {
+		k, v := column(c.QHeads+kv), column(c.QHeads+c.KVHeads+kv)
+		group := c.QHeads / c.KVHeads
 		for i := kv * group; i < (kv+1)*group; i++ {
 			heads[i] = &Head{D: c.HeadDim, Q: column(i), K: k, V: v}
 		}

@@ -168,9 +168,16 @@ func TestErrorsAgainstNaive(t *testing.T) {
 	})
 }
 
+// tiny completes the shape of a model of two layers.
+func tiny(m llm.Model) weights.Config {
+	m.Name, m.Layers, m.QHeads, m.KVHeads, m.Vocab, m.MaxContext = "tiny", 2, 4, 2, 50, 1024
+	m.WeightBytesEach, m.KVBytesEach = 2, 2
+	return weights.Config{Model: m}
+}
+
 // A model's heads are searched on the CPU, and what is found goes through a file into a mix.
 func TestSearchOfAModel(t *testing.T) {
-	c := weights.Config{Layers: 2, Hidden: 32, HeadsQ: 4, HeadsKV: 2, HeadDim: 16, FFN: 32, Vocab: 50}
+	c := tiny(llm.Model{Hidden: 32, HeadDim: 16, FFN: 32})
 	w, err := weights.NewRandom(c, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -216,7 +223,7 @@ func TestSearchOfAModel(t *testing.T) {
 // fp16, layer by layer.
 func TestHeadsOnAMachine(t *testing.T) {
 	const tokens = 150
-	c := weights.Config{Layers: 2, Hidden: 64, HeadsQ: 4, HeadsKV: 2, HeadDim: 64, FFN: 48, Vocab: 50}
+	c := tiny(llm.Model{Hidden: 64, HeadDim: 64, FFN: 48})
 	w, err := weights.NewRandom(c, 1)
 	if err != nil {
 		t.Fatal(err)

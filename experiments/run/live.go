@@ -314,17 +314,9 @@ func liveStats(c live.Counters, latent bool) metrics.LiveStats {
 
 // source returns the weights of a model.
 func (l *Live) source(m *llm.Model, seed uint64) (weights.Source, error) {
-	shape := weights.Config{
-		Layers: m.Layers, Hidden: m.Hidden, HeadsQ: m.QHeads, HeadsKV: m.KVHeads, HeadDim: m.HeadDim,
-		FFN: m.FFN, Vocab: m.Vocab, MaxContext: m.MaxContext, Tied: m.TiedEmbeddings,
-	}
-	if m.IsLatent() {
-		shape.HeadsKV, shape.HeadDim = 1, m.NopeDim+m.RopeDim
-		// the epsilon and the rotary base of DeepSeek-V3's config.json
+	shape := weights.Config{Model: *m}
+	if m.IsLatent() { // the epsilon and the rotary base of DeepSeek-V3's config.json
 		shape.Eps, shape.Rope = 1e-6, weights.Rope{Theta: 10000}
-		shape.Latent = &weights.Latent{Rank: m.KVRank, QRank: m.QRank, Rope: m.RopeDim,
-			Nope: m.NopeDim, Value: m.ValueDim, TopK: m.IndexTopK, IndexHeads: m.IndexHeads,
-			IndexDim: m.IndexHeadDim}
 	}
 	if m.QKVBias {
 		return nil, fmt.Errorf("%s has biases in its attention; live execution runs Llama-architecture "+
@@ -338,8 +330,8 @@ func (l *Live) source(m *llm.Model, seed uint64) (weights.Source, error) {
 		return nil, err
 	}
 	got := folder.Config()
-	if got.Layers != shape.Layers || got.Hidden != shape.Hidden || got.HeadsQ != shape.HeadsQ ||
-		got.HeadsKV != shape.HeadsKV || got.FFN != shape.FFN || got.Vocab != shape.Vocab {
+	if got.Layers != shape.Layers || got.Hidden != shape.Hidden || got.QHeads != shape.QHeads ||
+		got.KVHeads != shape.KVHeads || got.FFN != shape.FFN || got.Vocab != shape.Vocab {
 		return nil, errors.Join(fmt.Errorf("%s: these weights do not belong to model %s; set model to "+
 			"the same folder", l.Weights, m.Name), folder.Close())
 	}

@@ -14,7 +14,7 @@ func config(t testing.TB, name string) *Model {
 	t.Helper()
 	for _, c := range published {
 		if c.name == name {
-			m, err := parseConfigJSON("config.json", []byte(c.json))
+			m, err := ParseConfig("config.json", []byte(c.json))
 			if err != nil {
 				t.Fatal(err)
 			}

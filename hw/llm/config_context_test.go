@@ -57,7 +57,7 @@ func TestContextOfConfigJSON(t *testing.T) {
 			700},
 		{"model_max_length before all", "llama", `"max_position_embeddings": 8192, "model_max_length": 131072`, 131072},
 	} {
-		m, err := parseConfigJSON("c.json", []byte(configOf(c.kind, c.more)))
+		m, err := ParseConfig("c.json", []byte(configOf(c.kind, c.more)))
 		if err != nil || m.MaxContext != c.want {
 			t.Errorf("%s: %d, %v, want %d", c.name, m.MaxContext, err, c.want)
 		}
@@ -91,7 +91,7 @@ func TestContextNotKnown(t *testing.T) {
 		`{"rope_type": 4}`: "rope_scaling: want " +
 			"rope_type, factor",
 	} {
-		_, err := parseConfigJSON("c.json", []byte(configOf("llama",
+		_, err := ParseConfig("c.json", []byte(configOf("llama",
 			`"max_position_embeddings": 9000, "rope_scaling": `+scaling)))
 		if err == nil || !strings.HasPrefix(err.Error(), "c.json: "+want) {
 			t.Errorf("%s: %v, want %s", scaling, err, want)
@@ -107,7 +107,7 @@ func TestConfigJSONNotes(t *testing.T) {
 		`"torch_dtype": "bfloat16"`:    "",
 		`"torch_dtype": "torch.float"`: "refused",
 	} {
-		m, err := parseConfigJSON("c.json", []byte(configOf("llama",
+		m, err := ParseConfig("c.json", []byte(configOf("llama",
 			`"max_position_embeddings": 99, `+key)))
 		if err != nil && note == "refused" {
 			continue

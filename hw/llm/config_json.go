@@ -13,10 +13,10 @@ import (
 	"github.com/sparseserve/sparseserve/internal/tomlfile"
 )
 
-// parseConfigJSON reads a Hugging Face config.json. It returns an error for a model whose
+// ParseConfig reads a Hugging Face config.json. It returns an error for a model whose
 // arithmetic Model does not represent. As with vLLM's "auto", weights and KV are served in 16 bits
 // for 16- and 32-bit checkpoints; quantization_config says how narrower ones are served.
-func parseConfigJSON(file string, data []byte) (Model, error) {
+func ParseConfig(file string, data []byte) (Model, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	var raw rawConfig
 	if err := files.ParseJSON(file, data, &raw); err != nil {

@@ -54,7 +54,7 @@ func TestPublishedFormats(t *testing.T) {
 			"input_activations": {"num_bits": 8, "type": "int"}, "weights": {"num_bits": 8, "type": "int",
 			"strategy": "channel"}}}, "format": "int-quantized"}`, "int8", 9.08, 2},
 	} {
-		m, err := parseConfigJSON("c.json", []byte("{"+llama8B+c.json+"}"))
+		m, err := ParseConfig("c.json", []byte("{"+llama8B+c.json+"}"))
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -89,7 +89,7 @@ func TestFormatsAreRefused(t *testing.T) {
 			{"num_bits": 2, "type": "int"}}}}`: "config_groups.a: weights of 2 bits (int)",
 		`3`: "quantization_config: ",
 	} {
-		_, err := parseConfigJSON("c.json", []byte("{"+llama8B+text+"}"))
+		_, err := ParseConfig("c.json", []byte("{"+llama8B+text+"}"))
 		if err == nil || !strings.HasPrefix(err.Error(), "c.json:4: quantization_config: ") ||
 			!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %q", text, err, want)
@@ -112,7 +112,7 @@ func TestExpertsAloneAreNarrow(t *testing.T) {
 		"": `"targets": ["re:.*mlp.experts.*"],`,
 	} {
 		text := strings.NewReplacer("KEPT", kept, "TARGETS", targets).Replace(mixture)
-		m, err := parseConfigJSON("c.json", []byte(text))
+		m, err := ParseConfig("c.json", []byte(text))
 		if err != nil || m.WeightBytesEach != 2 || m.ExpertBytesEach != 0.5625 ||
 			m.LinearType(m.ExpertBytes()) != "int4_wo" {
 			t.Errorf("%s %s: %+v, %v", kept, targets, m, err)
@@ -156,7 +156,7 @@ func TestTextParts(t *testing.T) {
 		`{"model_type": "qwen2_vl", "vision_config": {"a": 1}, ` + shape + `}`: "outside vision_config",
 		`{"model_type": "seed_oss", ` + shape + `}`:                            `model_type "seed_oss" is not known: taken for a dense`,
 	} {
-		m, err := parseConfigJSON("c.json", []byte(text))
+		m, err := ParseConfig("c.json", []byte(text))
 		if err != nil || m.Layers != 2 || m.WeightBytesEach != 2 || !strings.Contains(m.Note, note) {
 			t.Errorf("%s: %+v, %v", text, m, err)
 		}

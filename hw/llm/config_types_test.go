@@ -165,7 +165,7 @@ var published = []struct {
 
 func TestPublishedConfigs(t *testing.T) {
 	for _, c := range published {
-		m, err := parseConfigJSON("config.json", []byte(c.json))
+		m, err := ParseConfig("config.json", []byte(c.json))
 		if c.want != "" {
 			text := "config.json: " + c.want
 			if strings.Contains(text, "not modelled") {
@@ -193,7 +193,7 @@ func TestPublishedConfigs(t *testing.T) {
 func TestFeaturesAreRefused(t *testing.T) {
 	const llama = `"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "intermediate_size": 9, "vocab_size": 9, "max_position_embeddings": 99`
 	parse := func(more string) error {
-		_, err := parseConfigJSON("c.json", []byte(`{`+llama+`, `+more+`}`))
+		_, err := ParseConfig("c.json", []byte(`{`+llama+`, `+more+`}`))
 		return err
 	}
 	for _, more := range []string{
@@ -249,7 +249,7 @@ func TestConfigJSONEdges(t *testing.T) {
 		{`{` + shape + `, "num_key_value_heads": 4, "model_type": "qwen3"}`,
 			`c.json: head_dim: missing, and model_type "qwen3" says nothing of it`},
 	} {
-		_, err := parseConfigJSON("c.json", []byte(c.text))
+		_, err := ParseConfig("c.json", []byte(c.text))
 		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.text, err, c.want)
 		}

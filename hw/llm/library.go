@@ -108,7 +108,7 @@ func Load(nameOrPath string) (Model, error) {
 	case err != nil:
 		return Model{}, fmt.Errorf("model: %w", err)
 	case strings.HasSuffix(path, ".json"):
-		m, err := parseConfigJSON(path, data)
+		m, err := ParseConfig(path, data)
 		if err != nil {
 			return m, err
 		}

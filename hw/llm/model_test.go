@@ -149,7 +149,7 @@ func FuzzParseConfigJSON(f *testing.F) {
 	f.Add([]byte(`{"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "intermediate_size": 9, "vocab_size": 9, "max_position_embeddings": 9}`))
 	f.Add([]byte(`{"num_hidden_layers": 1e99}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := parseConfigJSON("config.json", data)
+		m, err := ParseConfig("config.json", data)
 		if err != nil {
 			return
 		}
