@@ -13,8 +13,6 @@ const (
 	ropeBase = 10000
 )
 
-func half(x float64) float64 { return cuda.HalfOf(x).Float() }
-
 // rowOf downloads one row of a dense fp16 tensor.
 func (g *gpuRun) rowOf(at cuda.Ptr, row, width int64) []float64 {
 	return g.floats(at+cuda.Ptr(2*row*width), width)
@@ -60,11 +58,11 @@ func (g *gpuRun) checkNorm(a *cuda.RMSNormArgs, row int64) {
 	width := int64(a.Hidden)
 	x, residual := g.rowOf(a.X, row, width), g.rowOf(a.Residual, row, width)
 	for i := range x {
-		x[i] = half(x[i] + residual[i])
+		x[i] = cuda.Rounded(x[i] + residual[i])
 	}
 	weight := g.floats(a.Weight, width)
 	g.launch(a)
-	want := reference.RMSNorm(x, weight, float64(a.Eps), half)
+	want := reference.RMSNorm(x, weight, float64(a.Eps), cuda.Rounded)
 	g.near(a.Out+cuda.Ptr(2*row*width), want, "norm of row %d", row)
 }
 
@@ -106,13 +104,13 @@ func (g *gpuRun) checkRope(c *ropeCall, token int64) {
 	slot := int64(c.slots[k*a.HeadStride+token/blockTokens])
 	inBlock := a.Pool + cuda.Ptr(2*(slot*2*blockTokens+token%blockTokens)*d)
 	const what = "%s of token %d after rope"
-	g.near(at(q), reference.Rope(qBefore, angles, half), what, "q", token)
-	g.near(inBlock, reference.Rope(kBefore, angles, half), what, "k", token)
+	g.near(at(q), reference.Rope(qBefore, angles, cuda.Rounded), what, "q", token)
+	g.near(inBlock, reference.Rope(kBefore, angles, cuda.Rounded), what, "k", token)
 	g.near(inBlock+cuda.Ptr(2*blockTokens*d), vBefore, what, "v", token)
 }
 
 func (g *gpuRun) checkSilu(a *cuda.SiluMulArgs, token int64) {
 	g.launch(a)
-	want := reference.SiluMul(g.rowOf(a.X, token, 2*int64(a.FFN)), half)
+	want := reference.SiluMul(g.rowOf(a.X, token, 2*int64(a.FFN)), cuda.Rounded)
 	g.near(a.Out+cuda.Ptr(2*token*int64(a.FFN)), want, "activation of token %d", token)
 }

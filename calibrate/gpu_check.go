@@ -3,7 +3,6 @@ package calibrate
 import (
 	"bytes"
 	"math"
-	"sync"
 
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/reference"
@@ -33,22 +32,10 @@ func (g *gpuRun) compare(got, want []float64, what string, values ...any) {
 
 // floats downloads fp16 values; zeros after an error.
 func (g *gpuRun) floats(from cuda.Ptr, n int64) []float64 {
-	values, halves, f := halfValues(), make([]cuda.Half, n), make([]float64, n)
+	halves := make([]cuda.Half, n)
 	g.try(func() error { return cuda.Download(g.s, halves, from) })
-	for i, h := range halves {
-		f[i] = values[h]
-	}
-	return f
+	return cuda.Floats(halves)
 }
-
-// halfValues is a table of all fp16 values, because K and V of long contexts are large.
-var halfValues = sync.OnceValue(func() *[1 << 16]float64 {
-	var v [1 << 16]float64
-	for i := range v {
-		v[i] = cuda.Half(i).Float()
-	}
-	return &v
-})
 
 // sameBytes compares device with host memory. what and its values name it.
 func (g *gpuRun) sameBytes(device cuda.Ptr, host []byte, what string, values ...any) {

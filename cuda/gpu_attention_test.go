@@ -50,7 +50,7 @@ func (g *gpu) batch(group, kvHeads, dim, blockTokens int, contexts ...int) *atte
 		}
 	}
 	q, qf := g.normal(a.Batch*a.HeadsQ*dim, 1.5)
-	a.Pool, a.Q = floatsOf(pool), qf
+	a.Pool, a.Q = Floats(pool), qf
 	a.args = DecodeArgs{
 		Q: upload(g, q), Pool: upload(g, pool), Table: upload(g, a.Table), Context: upload(g, a.Context),
 		Batch: int32(a.Batch), HeadsQ: int32(a.HeadsQ), HeadsKV: int32(kvHeads), HeadDim: int32(dim),
@@ -97,7 +97,7 @@ func (g *gpu) check(what string, a *attention, more ...int32) {
 			g.must(g.Launch(&args, 0))
 			name := fmt.Sprintf("%s, %d splits", what, splits)
 			out := download[Half](g, args.Out, len(want))
-			g.near(name, floatsOf(out), want, a.Dim, 1e-3, 4e-3)
+			g.near(name, Floats(out), want, a.Dim, 1e-3, 4e-3)
 			if before != nil && !slices.Equal(out, before) {
 				g.t.Fatalf("%s: not the bytes of the run before", name)
 			}
@@ -205,7 +205,7 @@ func TestGPUDecodeWorkspaceOfManyBatches(t *testing.T) {
 				a.args.Workspace, a.args.Out = workspace, g.device(int64(len(want))*2)
 				g.must(g.Launch(&a.args, 0))
 				g.near(fmt.Sprintf("round %d, batch %d", round, i),
-					floatsOf(download[Half](g, a.args.Out, len(want))), want, a.Dim, 1e-3, 4e-3)
+					Floats(download[Half](g, a.args.Out, len(want))), want, a.Dim, 1e-3, 4e-3)
 			}
 		}
 	})

@@ -67,8 +67,8 @@ func TestGPUHeadLinearAndRotate(t *testing.T) {
 				reference.RopePart(turned[i*width+s.nope:][:s.rope], anglesAt(position[i/s.heads], freq),
 					gpuHalf)
 			}
-			g.near("head linear", floatsOf(download[Half](g, y, len(want))), want, s.rank, 1e-3, 1e-3)
-			g.near("rotate", floatsOf(download[Half](g, at, len(x))), turned, width, 1e-3, 2e-3)
+			g.near("head linear", Floats(download[Half](g, y, len(want))), want, s.rank, 1e-3, 1e-3)
+			g.near("rotate", Floats(download[Half](g, at, len(x))), turned, width, 1e-3, 2e-3)
 		}
 	})
 }
@@ -102,8 +102,8 @@ func TestGPULatentWrite(t *testing.T) {
 				KeyNorm: upload(g, weight), KeyBias: upload(g, bias), Position: upload(g, position),
 				InvFreq: upload(g, freq), RowTo: upload(g, rowTo), KeyTo: upload(g, keyTo), Tokens: tokens,
 				Rank: int32(s.rank), Rope: int32(s.rope), KeyDim: int32(s.keyDim), Eps: eps}, 0))
-			g.near("rows", floatsOf(download[Half](g, rows, len(wantRows))), wantRows, width, 1e-3, 2e-3)
-			g.near("keys", floatsOf(download[Half](g, keys, len(wantKeys))), wantKeys, s.keyDim, 1e-3,
+			g.near("rows", Floats(download[Half](g, rows, len(wantRows))), wantRows, width, 1e-3, 2e-3)
+			g.near("keys", Floats(download[Half](g, keys, len(wantKeys))), wantKeys, s.keyDim, 1e-3,
 				2e-3)
 		}
 	})
@@ -152,7 +152,7 @@ func (g *gpu) latentAttention(what string, s latentShape, rows int) {
 		Rope: int32(s.rope), Stride: int32(s.topK), Scale: attendScale}, 0))
 	got := download[float32](g, scores, rows*s.context)
 	lists, counts := download[int32](g, list, rows*s.topK), download[int32](g, count, rows)
-	outs := floatsOf(download[Half](g, out, rows*s.heads*s.rank))
+	outs := Floats(download[Half](g, out, rows*s.heads*s.rank))
 	for i := range rows {
 		n := int(context[i])
 		own := make([]float64, n)

@@ -26,7 +26,7 @@ func TestGPULinear(t *testing.T) {
 			y := g.device(int64(len(want)) * 2)
 			g.must(g.Launch(&LinearArgs{X: upload(g, x), W: upload(g, w), Y: y, Tokens: int32(c.tokens),
 				In: int32(c.in), Out: int32(c.out)}, 0))
-			g.near(fmt.Sprintf("linear %+v", c), floatsOf(download[Half](g, y, len(want))), want, c.out,
+			g.near(fmt.Sprintf("linear %+v", c), Floats(download[Half](g, y, len(want))), want, c.out,
 				1e-3, 1e-3)
 		}
 	})

@@ -11,8 +11,6 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
-func half(x float64) float64 { return HalfOf(x).Float() }
-
 // same compares with a reference that rounds where the kernel must: all close, and nearly all
 // equal. A kernel that rounds elsewhere differs in many last bits; fp32 sums and functions
 // move one value in a hundred or fewer across a rounding border.
@@ -75,13 +73,13 @@ func TestGPURMSNorm(t *testing.T) {
 					Rows: int32(rows), Hidden: int32(hidden), Eps: 1e-5}
 				want := func(of []float64) (out []float64) {
 					for i := range rows {
-						out = append(out, reference.RMSNorm(of[i*hidden:(i+1)*hidden], weightF, 1e-5, half)...)
+						out = append(out, reference.RMSNorm(of[i*hidden:(i+1)*hidden], weightF, 1e-5, Rounded)...)
 					}
 					return out
 				}
 				result := func(what string, of []float64) {
 					g.same(fmt.Sprintf("%s, %d rows of %d", what, rows, hidden),
-						floatsOf(download[Half](g, args.Out, rows*hidden)), want(of), hidden)
+						Floats(download[Half](g, args.Out, rows*hidden)), want(of), hidden)
 				}
 				g.must(g.Launch(&args, 0))
 				result("norm", xf)
@@ -97,12 +95,12 @@ func TestGPURMSNorm(t *testing.T) {
 
 				sum := make([]float64, rows*hidden)
 				for i := range sum {
-					sum[i] = half(rf[i] + xf[i])
+					sum[i] = Rounded(rf[i] + xf[i])
 				}
 				args.Row, args.Residual, args.Out = 0, upload(g, r), args.X // in place
 				g.must(g.Launch(&args, 0))
 				result("with residual", sum)
-				if got := floatsOf(download[Half](g, args.Residual, len(sum))); !slices.Equal(got, sum) {
+				if got := Floats(download[Half](g, args.Residual, len(sum))); !slices.Equal(got, sum) {
 					t.Errorf("%d rows of %d: the residual is not the rounded sum", rows, hidden)
 				}
 			}
@@ -118,8 +116,8 @@ func TestGPURMSNormOfSmallValues(t *testing.T) {
 		out := g.device(hidden * 2)
 		g.must(g.Launch(&RMSNormArgs{X: upload(g, x), Weight: upload(g, weight), Out: out, Rows: 1,
 			Hidden: hidden, Eps: 1e-6}, 0))
-		g.same("norm", floatsOf(download[Half](g, out, hidden)),
-			reference.RMSNorm(xf, weightF, 1e-6, half), hidden)
+		g.same("norm", Floats(download[Half](g, out, hidden)),
+			reference.RMSNorm(xf, weightF, 1e-6, Rounded), hidden)
 	})
 }
 
@@ -133,10 +131,10 @@ func TestGPUSiluMul(t *testing.T) {
 					FFN: int32(ffn)}, 0))
 				var want []float64
 				for i := range tokens {
-					want = append(want, reference.SiluMul(xf[i*2*ffn:(i+1)*2*ffn], half)...)
+					want = append(want, reference.SiluMul(xf[i*2*ffn:(i+1)*2*ffn], Rounded)...)
 				}
 				got := download[Half](g, out, len(want)+8)
-				g.same(fmt.Sprintf("%d tokens of %d", tokens, ffn), floatsOf(got[:len(want)]), want, ffn)
+				g.same(fmt.Sprintf("%d tokens of %d", tokens, ffn), Floats(got[:len(want)]), want, ffn)
 				if slices.IndexFunc(got[len(want):], func(h Half) bool { return h != 0xffff }) >= 0 {
 					t.Errorf("%d tokens of %d: written past the end", tokens, ffn)
 				}
@@ -150,9 +148,9 @@ func TestGPUSiluMul(t *testing.T) {
 		}
 		out := g.device(16)
 		g.must(g.Launch(&SiluMulArgs{X: upload(g, x), Out: out, Tokens: 1, FFN: 8}, 0))
-		got := floatsOf(download[Half](g, out, 8))
+		got := Floats(download[Half](g, out, 8))
 		for i, v := range gate {
-			want := half(half(v/(1+math.Exp(-v))) * 2)
+			want := Rounded(Rounded(v/(1+math.Exp(-v))) * 2)
 			if got[i] != want && !(math.Abs(got[i]-want) <= 1e-3*math.Abs(want)) {
 				t.Errorf("silu(%g) * 2 is %g, want %g", v, got[i], want)
 			}

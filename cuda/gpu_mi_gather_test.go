@@ -35,7 +35,7 @@ func TestGPUMIGather(t *testing.T) {
 			}
 			g.must(g.Launch(a, 0))
 			for part, p := range []Ptr{a.K, a.V} {
-				got := floatsOf(download[Half](g, p, heads*int(row)))
+				got := Floats(download[Half](g, p, heads*int(row)))
 				for head := range heads {
 					for i := range c.total {
 						at := ((2*int(table[head*stride+i/c.tokens])+part)*c.tokens + i%c.tokens) * dim

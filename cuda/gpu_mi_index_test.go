@@ -201,7 +201,7 @@ func TestGPUMIBlocks(t *testing.T) {
 func (g *gpu) pooled(what string, p Ptr, x []float64, heads, tokens int) []float64 {
 	const dim = 128
 	rows := (tokens + 63) / 64
-	got := floatsOf(download[Half](g, p, heads*rows*dim))
+	got := Floats(download[Half](g, p, heads*rows*dim))
 	for h := range heads {
 		var of []float64
 		for t := range tokens {

@@ -53,7 +53,7 @@ func (c *miCase) compare(g *gpu, what string, a *MIAttendArgs,
 		Dim: dim}, Q: c.q, K: c.k, V: c.v, QTokens: c.tokens, Prefix: c.prefix,
 		Scale: 1 / math.Sqrt(dim), Sees: sees}
 	g.must(g.Launch(a, 0))
-	got := floatsOf(download[Half](g, c.args.Out, c.tokens*heads*dim))
+	got := Floats(download[Half](g, c.args.Out, c.tokens*heads*dim))
 	if c.tokens <= 600 {
 		g.near(what, got, m.Run(), dim, 1e-3, 4e-3)
 		return

@@ -37,7 +37,7 @@ func TestGPUPrefill(t *testing.T) {
 				VTokenStride: rowKV, VHeadStride: dim, OutTokenStride: rowQ, OutHeadStride: dim,
 				QTokens: int32(c.tokens), Prefix: int32(c.prefix), HeadsQ: int32(s.HeadsQ),
 				HeadsKV: int32(c.kvHeads), HeadDim: int32(c.dim), Scale: float32(p.Scale)}, 0))
-			g.near(fmt.Sprintf("prefill %+v", c), floatsOf(download[Half](g, out, len(want))), want, c.dim,
+			g.near(fmt.Sprintf("prefill %+v", c), Floats(download[Half](g, out, len(want))), want, c.dim,
 				1e-3, 4e-3)
 		}
 	})
@@ -58,7 +58,7 @@ func TestGPUPrefillLong(t *testing.T) {
 			QTokenStride: heads * dim, QHeadStride: dim, KTokenStride: dim, KHeadStride: dim,
 			VTokenStride: dim, VHeadStride: dim, OutTokenStride: heads * dim, OutHeadStride: dim,
 			QTokens: tokens, Prefix: prefix, HeadsQ: heads, HeadsKV: 1, HeadDim: dim, Scale: 0.09}, 0))
-		got := floatsOf(download[Half](g, out, tokens*heads*dim))
+		got := Floats(download[Half](g, out, tokens*heads*dim))
 		want := make([]float64, heads*dim)
 		for _, i := range append(g.r.Perm(tokens)[:60], 0, 127, 128, tokens-1) {
 			p.Row(i, want)
@@ -90,7 +90,7 @@ func TestGPUPrefillStrides(t *testing.T) {
 			QTokenStride: dim, QHeadStride: tokens * dim, KTokenStride: dim, KHeadStride: tokens * dim,
 			VTokenStride: dim, VHeadStride: tokens * dim, OutTokenStride: heads * dim, OutHeadStride: dim,
 			QTokens: tokens, HeadsQ: heads, HeadsKV: heads, HeadDim: dim, Scale: 0.1}, 0))
-		g.near("strides", floatsOf(download[Half](g, out, n)), p.Run(), dim, 1e-3, 4e-3)
+		g.near("strides", Floats(download[Half](g, out, n)), p.Run(), dim, 1e-3, 4e-3)
 	})
 }
 
@@ -145,7 +145,7 @@ func TestGPUPrefillPaged(t *testing.T) {
 			p := reference.Prefill{Shape: reference.Shape{Batch: 1, HeadsQ: headsQ, HeadsKV: c.kvHeads,
 				Dim: c.dim}, Q: qf, K: kf, V: vf, QTokens: c.tokens, Prefix: c.prefix,
 				Scale: 1 / math.Sqrt(float64(c.dim))}
-			g.near(what, floatsOf(paged), p.Run(), c.dim, 1e-3, 4e-3)
+			g.near(what, Floats(paged), p.Run(), c.dim, 1e-3, 4e-3)
 			if !slices.Equal(paged, tensors) {
 				t.Errorf("%s: not what the tensors give", what)
 			}

@@ -31,7 +31,7 @@ func (g *gpu) psa(a *attention, micro int, epsilon float64) (*reference.PSA, *PS
 func (g *gpu) checkPSA(what string, want reference.PSAResult, a *attention,
 	args *PSAArgs) (stopped int) {
 	g.t.Helper()
-	out := floatsOf(download[Half](g, args.Out, len(a.Q)))
+	out := Floats(download[Half](g, args.Out, len(a.Q)))
 	used := download[int32](g, args.Used, a.Units())
 	for i, done := range download[int32](g, args.Done, a.Units()) {
 		if done != 1 {

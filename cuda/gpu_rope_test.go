@@ -81,7 +81,7 @@ func (g *gpu) rope(c ropeCase) {
 			at := (i*heads + h) * c.dim
 			head := x[at : at+c.dim]
 			if h < c.headsQ+c.headsKV {
-				head = reference.Rope(head, angle, half)
+				head = reference.Rope(head, angle, Rounded)
 			}
 			want = append(want, head...)
 			if h >= c.headsQ {
@@ -92,7 +92,7 @@ func (g *gpu) rope(c ropeCase) {
 			}
 		}
 	}
-	g.same(what, floatsOf(got), want, c.dim)
+	g.same(what, Floats(got), want, c.dim)
 	if c.store && !slices.Equal(download[Half](g, args.Pool, len(pool)), pool) {
 		g.t.Errorf("%s: the blocks do not hold the rotated k and v, or more than them", what)
 	}

@@ -33,7 +33,7 @@ func TestGPUDigest(t *testing.T) {
 			written := map[int64]bool{}
 			for i := range slot {
 				hi, lo := reference.Digest(poolF[slots[i]*size:][:c.block*c.dim], c.dim)
-				g.near(fmt.Sprintf("digest %d of %+v", i, c), floatsOf(got[dst[i]*int64(2*c.dim):][:2*c.dim]),
+				g.near(fmt.Sprintf("digest %d of %+v", i, c), Floats(got[dst[i]*int64(2*c.dim):][:2*c.dim]),
 					append(hi, lo...), c.dim, 5e-4, 5e-4)
 				written[dst[i]] = true
 			}

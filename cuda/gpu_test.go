@@ -112,14 +112,6 @@ func (g *gpu) normal(n int, scale float64) ([]Half, []float64) {
 	return h, f
 }
 
-func floatsOf(h []Half) []float64 {
-	f := make([]float64, len(h))
-	for i := range h {
-		f[i] = h[i].Float()
-	}
-	return f
-}
-
 // near compares vectors of length dim by |got - want| / |want|: each below rowLimit, all together
 // below limit. NaN never passes.
 func (g *gpu) near(what string, got, want []float64, dim int, limit, rowLimit float64) {

@@ -1,6 +1,9 @@
 package cuda
 
-import "math"
+import (
+	"math"
+	"sync"
+)
 
 // Half is an IEEE binary16 value, as the kernels read it.
 type Half uint16
@@ -41,3 +44,24 @@ func (h Half) Float() float64 {
 	}
 	return sign * math.Float64frombits((exponent+1023-15)<<52|uint64(h&0x3ff)<<42)
 }
+
+// floatOf is a table of Half.Float for all 65,536 values, because tensors have many.
+var floatOf = sync.OnceValue(func() *[1 << 16]float64 {
+	var table [1 << 16]float64
+	for i := range table {
+		table[i] = Half(i).Float()
+	}
+	return &table
+})
+
+// Floats returns a tensor's values exactly.
+func Floats(h []Half) []float64 {
+	table, x := floatOf(), make([]float64, len(h))
+	for i, v := range h {
+		x[i] = table[v]
+	}
+	return x
+}
+
+// Rounded returns x as a Half stores it; it is a reference.Round.
+func Rounded(x float64) float64 { return floatOf()[HalfOf(x)] }

@@ -3,7 +3,6 @@ package emulator
 import (
 	"fmt"
 	"math"
-	"sync"
 	"unsafe"
 
 	"github.com/sparseserve/sparseserve/cuda"
@@ -124,24 +123,7 @@ func (a *access) halves(arg string, p cuda.Ptr, first, n int) []cuda.Half {
 
 // tensor returns the values of halves as numbers.
 func (a *access) tensor(arg string, p cuda.Ptr, first, n int) []float64 {
-	return floats(a.halves(arg, p, first, n))
-}
-
-// floatOf is a table of Half.Float for all 65,536 values.
-var floatOf = sync.OnceValue(func() *[1 << 16]float64 {
-	var table [1 << 16]float64
-	for i := range table {
-		table[i] = cuda.Half(i).Float()
-	}
-	return &table
-})
-
-func floats(h []cuda.Half) []float64 {
-	table, x := floatOf(), make([]float64, len(h))
-	for i, v := range h {
-		x[i] = table[v]
-	}
-	return x
+	return cuda.Floats(a.halves(arg, p, first, n))
 }
 
 // store rounds x to fp16.
@@ -150,6 +132,3 @@ func store(to []cuda.Half, x []float64) {
 		to[i] = cuda.HalfOf(v)
 	}
 }
-
-// half rounds a value to fp16.
-func half(x float64) float64 { return floatOf()[cuda.HalfOf(x)] }

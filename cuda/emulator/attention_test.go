@@ -45,7 +45,7 @@ func (g *fixture) batch(group, kvHeads, dim, blockTokens int, contexts ...int) *
 		}
 	}
 	q, qf := g.normal(a.Batch*a.HeadsQ*dim, 1.5)
-	a.Pool, a.Q = floats(pool), qf
+	a.Pool, a.Q = cuda.Floats(pool), qf
 	a.args = cuda.DecodeArgs{
 		Q: upload(g, q), Pool: upload(g, pool), Table: upload(g, a.Table), Context: upload(g, a.Context),
 		Batch: int32(a.Batch), HeadsQ: int32(a.HeadsQ), HeadsKV: int32(kvHeads), HeadDim: int32(dim),
@@ -88,7 +88,7 @@ func (g *fixture) checkDecode(what string, a *attention) {
 		for range 2 { // the workspace must come back clean
 			g.must(g.Launch(&args, 0))
 		}
-		g.near(what, floats(download[cuda.Half](g, args.Out, len(want))), want)
+		g.near(what, cuda.Floats(download[cuda.Half](g, args.Out, len(want))), want)
 		for i, lse := range download[float32](g, args.LSE, len(wantLSE)) {
 			if lse != float32(wantLSE[i]) {
 				g.t.Fatalf("%s: lse %d is %g, want %g", what, i, lse, wantLSE[i])
@@ -162,7 +162,7 @@ func TestDecodeOfPoisonIsNaN(t *testing.T) {
 	g.must(err)
 	a.args.Pool, a.args.Out, a.args.Workspace = g.device(5*4*16*64), g.device(128), g.zeroed(bytes)
 	g.must(g.Launch(&a.args, 0))
-	for i, x := range floats(download[cuda.Half](g, a.args.Out, 64)) {
+	for i, x := range cuda.Floats(download[cuda.Half](g, a.args.Out, 64)) {
 		if !math.IsNaN(x) {
 			t.Fatalf("value %d is %g", i, x)
 		}
@@ -190,7 +190,7 @@ func TestPrefill(t *testing.T) {
 			OutHeadStride: dim, QTokens: int32(c.tokens), Prefix: int32(c.prefix),
 			HeadsQ: int32(headsQ), HeadsKV: int32(c.kvHeads), HeadDim: int32(c.dim), Scale: scale}
 		g.must(g.Launch(&args, 0))
-		g.near(what, floats(download[cuda.Half](g, args.Out, len(q))), want)
+		g.near(what, cuda.Floats(download[cuda.Half](g, args.Out, len(q))), want)
 
 		// [head][token][d] by strides.
 		transposed := make([]cuda.Half, len(v))
@@ -202,7 +202,7 @@ func TestPrefill(t *testing.T) {
 		strided.V, strided.VTokenStride, strided.VHeadStride, strided.Out = upload(g, transposed), dim,
 			dim*int64(total), g.device(2*len(q))
 		g.must(g.Launch(&strided, 0))
-		g.near(what+", strided", floats(download[cuda.Half](g, strided.Out, len(q))), want)
+		g.near(what+", strided", cuda.Floats(download[cuda.Half](g, strided.Out, len(q))), want)
 
 		// Keys and values in blocks of a pool, its other slots NaN.
 		blocks, size := (total+c.block-1)/c.block, 2*c.block*c.dim
@@ -224,7 +224,7 @@ func TestPrefill(t *testing.T) {
 		paged.Pool, paged.Table, paged.TableStride, paged.BlockTokens = upload(g, pool), upload(g, table),
 			int32(blocks+1), int32(c.block)
 		g.must(g.Launch(&paged, 0))
-		g.near(what+", paged", floats(download[cuda.Half](g, paged.Out, len(q))), want)
+		g.near(what+", paged", cuda.Floats(download[cuda.Half](g, paged.Out, len(q))), want)
 
 		args.Prefix++
 		faults(t, what+", keys too short", g.Launch(&args, 0), "K", "past the end")

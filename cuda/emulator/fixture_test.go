@@ -111,7 +111,7 @@ func (g *fixture) normal(n int, scale float64) ([]cuda.Half, []float64) {
 	for i := range h {
 		h[i] = cuda.HalfOf(scale * g.r.NormFloat64())
 	}
-	return h, floats(h)
+	return h, cuda.Floats(h)
 }
 
 // near compares with values that were not rounded: at most one rounding to fp16 away. NaN never

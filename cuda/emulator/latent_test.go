@@ -30,7 +30,7 @@ func TestAbsorbedAttentionIsThatOfDecompressedKeys(t *testing.T) {
 		Stride: 5, Scale: float32(scale)}, 0))
 	g.must(g.Launch(&cuda.HeadLinearArgs{X: out, W: upload(g, vw), Y: values, XToken: heads * rank,
 		XHead: rank, Tokens: 1, Heads: heads, In: rank, Out: value}, 0))
-	got := floats(download[cuda.Half](g, values, heads*value))
+	got := cuda.Floats(download[cuda.Half](g, values, heads*value))
 	for h := range heads {
 		weights, sum := make([]float64, len(list)), 0.0
 		for i, t := range list {

@@ -13,10 +13,10 @@ func headLinear(m *access, a *cuda.HeadLinearArgs) {
 	if a.Tokens == 0 {
 		return
 	}
-	w := floats(view[cuda.Half](m, "W", a.W, 0, heads*out*in))
+	w := cuda.Floats(view[cuda.Half](m, "W", a.W, 0, heads*out*in))
 	for t := range int(a.Tokens) {
 		for h := range heads {
-			x := floats(view[cuda.Half](m, "X", a.X, t*int(a.XToken)+h*int(a.XHead), in))
+			x := cuda.Floats(view[cuda.Half](m, "X", a.X, t*int(a.XToken)+h*int(a.XHead), in))
 			y := view[cuda.Half](m, "Y", a.Y, (t*heads+h)*out, out)
 			for o := range y {
 				sum := 0.0
@@ -35,7 +35,7 @@ func rotate(m *access, a *cuda.RotateArgs) {
 		angle := anglesOf(m, a.Position, a.InvFreq, t, int(a.Dim))
 		for h := range int(a.Heads) {
 			x := view[cuda.Half](m, "X", a.X, t*int(a.TokenStride)+h*int(a.HeadStride), int(a.Dim))
-			store(x, reference.Rope(floats(x), angle, half))
+			store(x, reference.Rope(cuda.Floats(x), angle, cuda.Rounded))
 		}
 	}
 }
@@ -57,14 +57,14 @@ func latentWrite(m *access, a *cuda.LatentWriteArgs) {
 	width, dim, eps := int(a.Rank+a.Rope), int(a.KeyDim), float64(a.Eps)
 	for t := range int(a.Tokens) {
 		tensor := func(arg string, p cuda.Ptr, first, n int) []float64 {
-			return floats(view[cuda.Half](m, arg, p, first, n))
+			return cuda.Floats(view[cuda.Half](m, arg, p, first, n))
 		}
 		angle := anglesOf(m, a.Position, a.InvFreq, t, int(a.Rope))
 		row := reference.LatentRow(tensor("Latent", a.Latent, t*width, width),
-			tensor("Norm", a.Norm, 0, int(a.Rank)), angle, eps, half)
+			tensor("Norm", a.Norm, 0, int(a.Rank)), angle, eps, cuda.Rounded)
 		store(view[cuda.Half](m, "Row", *at[cuda.Ptr](m, "RowTo", a.RowTo, t), 0, width), row)
 		key := reference.IndexKey(tensor("Key", a.Key, t*dim, dim), tensor("KeyNorm", a.KeyNorm, 0, dim),
-			tensor("KeyBias", a.KeyBias, 0, dim), angle, eps, half)
+			tensor("KeyBias", a.KeyBias, 0, dim), angle, eps, cuda.Rounded)
 		store(view[cuda.Half](m, "Key row", *at[cuda.Ptr](m, "KeyTo", a.KeyTo, t), 0, dim), key)
 	}
 }
@@ -80,8 +80,8 @@ func indexScores(m *access, a *cuda.IndexScoresArgs) {
 			m.fault("Context", a.Context, 4, "row %d has %d tokens, scores are for %d", i, n, a.Stride)
 		}
 		scores := reference.IndexScores(
-			floats(view[cuda.Half](m, "Q", a.Q, i*heads*dim, heads*dim)),
-			floats(view[cuda.Half](m, "Weight", a.Weight, i*heads, heads)), floats(keys),
+			cuda.Floats(view[cuda.Half](m, "Q", a.Q, i*heads*dim, heads*dim)),
+			cuda.Floats(view[cuda.Half](m, "Weight", a.Weight, i*heads, heads)), cuda.Floats(keys),
 			float64(a.Scale))
 		to := view[float32](m, "Scores", a.Scores, i*int(a.Stride), n)
 		for t := range to {
@@ -102,11 +102,11 @@ func latentAttend(m *access, a *cuda.LatentAttendArgs) {
 		for j, t := range view[int32](m, "List", a.List, i*int(a.Stride), n) {
 			order[j] = int32(j)
 			rows = append(rows,
-				floats(view[cuda.Half](m, "KV row", base, int(t)*(rank+rope), rank+rope))...)
+				cuda.Floats(view[cuda.Half](m, "KV row", base, int(t)*(rank+rope), rank+rope))...)
 		}
 		for h := range heads {
-			q := floats(view[cuda.Half](m, "Q", a.Q, (i*heads+h)*rank, rank))
-			turned := floats(view[cuda.Half](m, "QRope", a.QRope, i*int(a.RopeRow)+h*int(a.RopeHead),
+			q := cuda.Floats(view[cuda.Half](m, "Q", a.Q, (i*heads+h)*rank, rank))
+			turned := cuda.Floats(view[cuda.Half](m, "QRope", a.QRope, i*int(a.RopeRow)+h*int(a.RopeHead),
 				rope))
 			store(view[cuda.Half](m, "Out", a.Out, (i*heads+h)*rank, rank),
 				reference.LatentAttend(q, turned, rows, order, float64(a.Scale)))

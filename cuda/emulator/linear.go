@@ -10,8 +10,8 @@ func linear(m *access, a *cuda.LinearArgs) {
 	if tokens == 0 {
 		return
 	}
-	x := floats(view[cuda.Half](m, "X", a.X, 0, tokens*in))
-	w := floats(view[cuda.Half](m, "W", a.W, 0, out*in))
+	x := cuda.Floats(view[cuda.Half](m, "X", a.X, 0, tokens*in))
+	w := cuda.Floats(view[cuda.Half](m, "W", a.W, 0, out*in))
 	y := view[cuda.Half](m, "Y", a.Y, 0, tokens*out)
 	token := func(i int) []float64 { return x[min(i, tokens-1)*in:][:in] }
 	for t := 0; t < tokens; t += 4 {

@@ -30,15 +30,15 @@ func rmsNorm(m *access, a *cuda.RMSNormArgs) {
 		row := func(arg string, base cuda.Ptr, i int) []cuda.Half {
 			return m.halves(arg, base, i*hidden, hidden)
 		}
-		x := floats(row("X", a.X, from))
+		x := cuda.Floats(row("X", a.X, from))
 		if a.Residual != 0 {
 			residual := row("Residual", a.Residual, i)
-			for d, r := range floats(residual) {
+			for d, r := range cuda.Floats(residual) {
 				residual[d] = cuda.HalfOf(r + x[d])
 			}
-			x = floats(residual)
+			x = cuda.Floats(residual)
 		}
-		store(row("Out", a.Out, i), reference.RMSNorm(x, weight, float64(a.Eps), half))
+		store(row("Out", a.Out, i), reference.RMSNorm(x, weight, float64(a.Eps), cuda.Rounded))
 	}
 }
 
@@ -56,7 +56,7 @@ func rope(m *access, a *cuda.RopeArgs) {
 		token := qkv[i*heads*dim:][:heads*dim]
 		for h := range q + kv {
 			head := token[h*dim:][:dim]
-			store(head, reference.Rope(floats(head), angle, half))
+			store(head, reference.Rope(cuda.Floats(head), angle, cuda.Rounded))
 		}
 		if a.QOut != 0 {
 			copy(m.halves("QOut", a.QOut, i*q*dim, q*dim), token)
@@ -113,7 +113,7 @@ func siluMul(m *access, a *cuda.SiluMulArgs) {
 	ffn := int(a.FFN)
 	for i := range int(a.Tokens) {
 		x := m.tensor("X", a.X, 2*i*ffn, 2*ffn)
-		store(m.halves("Out", a.Out, i*ffn, ffn), reference.SiluMul(x, half))
+		store(m.halves("Out", a.Out, i*ffn, ffn), reference.SiluMul(x, cuda.Rounded))
 	}
 }
 
@@ -125,6 +125,6 @@ func argmax(m *access, a *cuda.ArgmaxArgs) {
 	}
 	for i := range int(a.Rows) {
 		row := view[cuda.Half](m, "Logits", a.Logits, i*int(a.Stride), int(a.Vocab))
-		*at[int32](m, "Out", a.Out, i) = int32(reference.Argmax(floats(row)))
+		*at[int32](m, "Out", a.Out, i) = int32(reference.Argmax(cuda.Floats(row)))
 	}
 }

@@ -23,7 +23,7 @@ func TestLinear(t *testing.T) {
 		args := &cuda.LinearArgs{X: upload(g, x), W: upload(g, w), Y: g.device(2 * len(want)),
 			Tokens: int32(c.tokens), In: int32(c.in), Out: int32(c.out)}
 		g.must(g.Launch(args, 0))
-		g.near(fmt.Sprintf("%+v", c), floats(download[cuda.Half](g, args.Y, len(want))), want)
+		g.near(fmt.Sprintf("%+v", c), cuda.Floats(download[cuda.Half](g, args.Y, len(want))), want)
 		args.W += 2
 		faults(t, "weights too short", g.Launch(args, 0), "W", "2 bytes past the end")
 	}
@@ -48,7 +48,7 @@ func TestEmbed(t *testing.T) {
 // equal compares with values already rounded to fp16.
 func (g *fixture) equal(what string, got []cuda.Half, want []float64) {
 	g.t.Helper()
-	if !slices.Equal(floats(got), want) {
+	if !slices.Equal(cuda.Floats(got), want) {
 		g.t.Errorf("%s differs", what)
 	}
 }
@@ -66,7 +66,7 @@ func TestRMSNorm(t *testing.T) {
 		var want []float64
 		for i := range rows {
 			want = append(want, reference.RMSNorm(of[i*hidden:][:hidden], weightF,
-				float64(float32(1e-5)), half)...)
+				float64(float32(1e-5)), cuda.Rounded)...)
 		}
 		g.equal(what, download[cuda.Half](g, args.Out, rows*hidden), want)
 	}
@@ -79,7 +79,7 @@ func TestRMSNorm(t *testing.T) {
 	check("chosen rows", gathered)
 	sum := make([]float64, rows*hidden)
 	for i := range sum {
-		sum[i] = half(rf[i] + xf[i])
+		sum[i] = cuda.Rounded(rf[i] + xf[i])
 	}
 	args.Row, args.Residual, args.Out = 0, upload(g, r), args.X // in place
 	check("with residual", sum)
@@ -122,7 +122,7 @@ func TestRope(t *testing.T) {
 			for h := range heads {
 				head := x[(i*heads+h)*c.dim:][:c.dim]
 				if h < c.headsQ+c.headsKV {
-					head = reference.Rope(head, angle, half)
+					head = reference.Rope(head, angle, cuda.Rounded)
 				}
 				want = append(want, head...)
 				if h < c.headsQ {
@@ -160,7 +160,7 @@ func TestSiluMul(t *testing.T) {
 	g.must(g.Launch(args, 0))
 	var want []float64
 	for i := range tokens {
-		want = append(want, reference.SiluMul(xf[i*2*ffn:][:2*ffn], half)...)
+		want = append(want, reference.SiluMul(xf[i*2*ffn:][:2*ffn], cuda.Rounded)...)
 	}
 	g.equal("out", download[cuda.Half](g, args.Out, tokens*ffn), want)
 }

@@ -30,7 +30,7 @@ func newSparse(t *testing.T) *sparse {
 		for i := range h {
 			h[i] = cuda.HalfOf(g.r.NormFloat64())
 		}
-		return upload(g, h), floats(h)
+		return upload(g, h), cuda.Floats(h)
 	}
 	q, qf := draw(sparseQueries * sparseHeads * dim)
 	k, kf := draw(sparseTotal * dim)
@@ -51,7 +51,7 @@ func newSparse(t *testing.T) *sparse {
 func (s *sparse) compare(a *cuda.MIAttendArgs, sees func(head, query, key int) int) {
 	s.t.Helper()
 	s.must(s.Launch(a, 0))
-	got := floats(download[cuda.Half](s.fixture, s.args.Out, sparseQueries*sparseHeads*128))
+	got := cuda.Floats(download[cuda.Half](s.fixture, s.args.Out, sparseQueries*sparseHeads*128))
 	ref := s.ref
 	ref.Sees = sees
 	want := ref.Run()
@@ -154,8 +154,8 @@ func TestMIBlockSparse(t *testing.T) {
 		BlockStride: 2 * top, Top: top, Blocks: s.device(sparseHeads * tiles * 2 * top * 4),
 		Counts: s.device(sparseHeads * tiles * 16)}
 	s.must(s.Launch(a, 0))
-	pq, pk := floats(download[cuda.Half](s.fixture, q, sparseHeads*rows*128)),
-		floats(download[cuda.Half](s.fixture, k, blocks*128))
+	pq, pk := cuda.Floats(download[cuda.Half](s.fixture, q, sparseHeads*rows*128)),
+		cuda.Floats(download[cuda.Half](s.fixture, k, blocks*128))
 	chosen := map[[2]int][]int32{}
 	for head := range sparseHeads {
 		for row := range rows {
@@ -225,7 +225,7 @@ func TestMIGather(t *testing.T) {
 	}
 	g.must(g.Launch(a, 0))
 	for part, p := range []cuda.Ptr{a.K, a.V} {
-		got := floats(download[cuda.Half](g, p, heads*int(row)))
+		got := cuda.Floats(download[cuda.Half](g, p, heads*int(row)))
 		for head := range heads {
 			for i := range total {
 				at := ((2*int(table[head*stride+i/tokens])+part)*tokens + i%tokens) * dim

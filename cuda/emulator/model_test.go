@@ -20,7 +20,7 @@ func tinyModel(g *fixture, tokens int) ([]int32, *reference.Llama) {
 		seed++
 		g.must(g.Launch(&cuda.FillArgs{Dst: p, Count: n, Seed: seed, Scale: scale}, s))
 		g.must(g.StreamSync(s))
-		return p, floats(download[cuda.Half](g, p, int(n)))
+		return p, cuda.Floats(download[cuda.Half](g, p, int(n)))
 	}
 	tensor := func(width int) cuda.Ptr { return g.device(tokens * width * 2) }
 	position, table, token, freq := make([]int32, tokens), make([]int32, heads*blocks),
@@ -35,7 +35,7 @@ func tinyModel(g *fixture, tokens int) ([]int32, *reference.Llama) {
 		freq[i] = 1 / float32(i+1)
 	}
 	model := &reference.Llama{HeadsQ: heads, HeadsKV: heads, Dim: dim,
-		Body:   reference.Body{Eps: float64(float32(1e-5)), InvFreq: freq, Round: half},
+		Body:   reference.Body{Eps: float64(float32(1e-5)), InvFreq: freq, Round: cuda.Rounded},
 		Layers: make([]reference.LlamaLayer, layers)}
 	layer := &model.Layers[0]
 	var embedding, head, norm, wQKV, wOut, wUp, wDown cuda.Ptr

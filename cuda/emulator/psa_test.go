@@ -30,7 +30,7 @@ func (g *fixture) psa(a *attention, micro int, epsilon float64) (*reference.PSA,
 func (g *fixture) checkPSA(what string, want reference.PSAResult, a *attention,
 	args *cuda.PSAArgs) (stopped int) {
 	g.t.Helper()
-	g.near(what, floats(download[cuda.Half](g, args.Out, len(a.Q))), want.Out)
+	g.near(what, cuda.Floats(download[cuda.Half](g, args.Out, len(a.Q))), want.Out)
 	if used := download[int32](g, args.Used, a.Units()); !slices.Equal(used, want.Used) {
 		g.t.Fatalf("%s: used %v, want %v", what, used, want.Used)
 	}

@@ -23,7 +23,7 @@ func TestDigest(t *testing.T) {
 	args := &cuda.DigestArgs{Pool: upload(g, pool), Slot: upload(g, slot), Dst: upload(g, dst),
 		Meta: g.device(2 * count * 2 * dim * 2), Count: count, HeadDim: dim, BlockTokens: block}
 	g.must(g.Launch(args, 0))
-	got := floats(download[cuda.Half](g, args.Meta, 2*count*2*dim))
+	got := cuda.Floats(download[cuda.Half](g, args.Meta, 2*count*2*dim))
 	written := 0
 	for i := range slot {
 		hi, lo := reference.Digest(poolF[slots[i]*size:][:block*dim], dim)

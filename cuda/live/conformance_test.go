@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/emulator"
 	"github.com/sparseserve/sparseserve/cuda/reference"
 	"github.com/sparseserve/sparseserve/cuda/weights"
@@ -280,7 +281,7 @@ func (r *run) check(t *testing.T) {
 				t.Errorf("request %d, position %d: %v", id, position, err)
 				return
 			}
-			if want := reference.Argmax(floatsOf(got)); want != ids[position+1] && r.content == nil {
+			if want := reference.Argmax(cuda.Floats(got)); want != ids[position+1] && r.content == nil {
 				t.Errorf("request %d, position %d: token %d follows, the logits say %d", id, position,
 					ids[position+1], want)
 			}

@@ -185,7 +185,7 @@ func (c latentCase) check(t *testing.T, r *latentRun) {
 			if err := near(got, logits[position]); err != nil {
 				t.Fatalf("request %d, position %d: %v", id, position, err)
 			}
-			if want := reference.Argmax(floatsOf(got)); want != int(tokens[position+1]) {
+			if want := reference.Argmax(cuda.Floats(got)); want != int(tokens[position+1]) {
 				t.Fatalf("request %d, position %d: token %d follows, the logits say %d", id, position,
 					tokens[position+1], want)
 			}
@@ -332,7 +332,7 @@ func latentReference(t *testing.T, c weights.Config) *reference.Latent {
 	m := &reference.Latent{Heads: c.QHeads, Rank: c.KVRank, Rope: c.RopeDim, Nope: c.NopeDim,
 		Value: c.ValueDim, IndexHeads: c.IndexHeads, IndexDim: c.IndexHeadDim, TopK: c.IndexTopK,
 		Body: reference.Body{Eps: float64(float32(c.Eps)), InvFreq: c.InvFreq(),
-			Round: weights.Half},
+			Round: cuda.Rounded},
 		Layers: make([]reference.LatentLayer, c.Layers)}
 	for _, of := range c.Tensors() {
 		values := make([]cuda.Half, of.Values(c))
@@ -349,7 +349,7 @@ func latentReference(t *testing.T, c weights.Config) *reference.Latent {
 			weights.IndexNorm: &l.IndexNorm, weights.IndexBias: &l.IndexBias,
 			weights.IndexWeight: &l.IndexWeight, weights.MLPNorm: &l.MLPNorm,
 			weights.GateUp: &l.GateUp, weights.Down: &l.Down,
-		}[of.Kind] = floatsOf(values)
+		}[of.Kind] = cuda.Floats(values)
 	}
 	return m
 }

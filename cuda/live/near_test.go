@@ -19,12 +19,3 @@ func near(got []cuda.Half, want []float64) error {
 	}
 	return nil
 }
-
-// floatsOf returns the values of halves.
-func floatsOf(h []cuda.Half) []float64 {
-	out := make([]float64, len(h))
-	for i, x := range h {
-		out[i] = x.Float()
-	}
-	return out
-}

@@ -63,7 +63,7 @@ func (r *run) alike(t *testing.T, name string, want *run) {
 		all += len(positions)
 		for _, p := range positions {
 			compared++
-			if err := near(r.logits[id][p], floatsOf(logits[p])); err != nil {
+			if err := near(r.logits[id][p], cuda.Floats(logits[p])); err != nil {
 				t.Fatalf("%s: request %d, position %d: %v", name, id, p, err)
 			}
 			if r.tokens[id][p+1] != want.tokens[id][p+1] {

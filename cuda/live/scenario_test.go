@@ -102,7 +102,7 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 		prefill:   prefillKeys{},
 		prefilled: map[[2]int][][2]int{},
 	}
-	if r.model, err = weights.Reference(source, weights.Half); err != nil {
+	if r.model, err = weights.Reference(source, cuda.Rounded); err != nil {
 		t.Fatal(err)
 	}
 	model := shape.Model

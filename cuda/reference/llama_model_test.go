@@ -9,27 +9,25 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-func half(x float64) float64 { return cuda.HalfOf(x).Float() }
-
 // randomLlama has weights that keep variances, with norms around 1.
 func randomLlama(seed uint64, layers, hidden, headsQ, headsKV, dim, ffn, vocab int) *Llama {
 	r := rand.New(rand.NewPCG(seed, seed))
 	matrix := func(out, in int) []float64 {
 		w := random(r, out*in)
 		for i := range w {
-			w[i] = half(w[i] / math.Sqrt(float64(in)))
+			w[i] = cuda.Rounded(w[i] / math.Sqrt(float64(in)))
 		}
 		return w
 	}
 	norm := func() []float64 {
 		w := random(r, hidden)
 		for i := range w {
-			w[i] = half(1 + w[i]/5)
+			w[i] = cuda.Rounded(1 + w[i]/5)
 		}
 		return w
 	}
 	m := &Llama{HeadsQ: headsQ, HeadsKV: headsKV, Dim: dim, Body: Body{Eps: 1e-5, Round: Exact,
-		Embed: rounded(random(r, vocab*hidden), half), Norm: norm(), Head: matrix(vocab, hidden)}}
+		Embed: rounded(random(r, vocab*hidden), cuda.Rounded), Norm: norm(), Head: matrix(vocab, hidden)}}
 	for d := range dim / 2 {
 		m.InvFreq = append(m.InvFreq, float32(math.Pow(10000, -2*float64(d)/float64(dim))))
 	}
@@ -93,7 +91,7 @@ func TestLlamaTwoTokensByHand(t *testing.T) {
 }
 
 func TestLlamaWholeEqualsPieces(t *testing.T) {
-	for _, round := range []Round{Exact, half} {
+	for _, round := range []Round{Exact, cuda.Rounded} {
 		m := randomLlama(1, 3, 24, 4, 2, 6, 20, 31)
 		m.Round = round
 		tokens := prompt(m, 1, 23)
@@ -246,13 +244,13 @@ func TestLlamaGreedy(t *testing.T) {
 func TestLlamaRounds(t *testing.T) {
 	exact := randomLlama(9, 2, 64, 8, 2, 16, 88, 101)
 	low := *exact
-	low.Round = half
+	low.Round = cuda.Rounded
 	tokens := prompt(exact, 9, 20)
 	want, got := exact.Forward(tokens, Selector{}), low.Forward(tokens, Selector{})
 	worst := 0.0
 	for i := range got {
 		for j, v := range got[i] {
-			if half(v) != v {
+			if cuda.Rounded(v) != v {
 				t.Fatalf("token %d: logit %d is %g, no fp16 value", i, j, v)
 			}
 			worst = math.Max(worst, math.Abs(v-want[i][j]))

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
@@ -62,7 +63,7 @@ func checkFixture(t *testing.T, folder string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	low, err := Reference(f, Half)
+	low, err := Reference(f, cuda.Rounded)
 	if err != nil {
 		t.Fatal(err)
 	}

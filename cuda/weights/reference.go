@@ -7,11 +7,8 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
-// Half stores a value as the GPU does; it is an reference.Round.
-func Half(x float64) float64 { return cuda.HalfOf(x).Float() }
-
 // Reference reads a whole model into float64 for the reference: eight bytes a weight, for tiny
-// models. Round is Half for what the GPU computes, reference.Exact for the model itself.
+// models. Round is cuda.Rounded for what the GPU computes, reference.Exact for the model itself.
 func Reference(s Source, round reference.Round) (*reference.Llama, error) {
 	c := s.Config()
 	m := &reference.Llama{HeadsQ: c.QHeads, HeadsKV: c.KVHeads, Dim: c.HeadDim,
@@ -22,7 +19,7 @@ func Reference(s Source, round reference.Round) (*reference.Llama, error) {
 		if err := s.Read(t, half); err != nil {
 			return nil, fmt.Errorf("reference: %w", err)
 		}
-		*place(m, t) = floats(half)
+		*place(m, t) = cuda.Floats(half)
 	}
 	if c.TiedEmbeddings {
 		m.Head = m.Embed
@@ -43,12 +40,4 @@ func place(m *reference.Llama, t Tensor) *[]float64 {
 	layer := &m.Layers[t.Layer]
 	return [Kinds]*[]float64{AttnNorm: &layer.AttnNorm, QKV: &layer.QKV, O: &layer.O,
 		MLPNorm: &layer.MLPNorm, GateUp: &layer.GateUp, Down: &layer.Down}[t.Kind]
-}
-
-func floats(half []cuda.Half) []float64 {
-	out := make([]float64, len(half))
-	for i, h := range half {
-		out[i] = h.Float()
-	}
-	return out
 }

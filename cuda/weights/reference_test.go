@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
@@ -44,11 +45,11 @@ func TestReference(t *testing.T) {
 		}
 		copy(*values, was)
 	}
-	low, err := Reference(r, Half)
+	low, err := Reference(r, cuda.Rounded)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if low.Forward(tokens, reference.Selector{})[4][0] != Half(
+	if low.Forward(tokens, reference.Selector{})[4][0] != cuda.Rounded(
 		low.Forward(tokens, reference.Selector{})[4][0]) {
 		t.Error("logits are not rounded")
 	}
