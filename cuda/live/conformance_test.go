@@ -73,8 +73,10 @@ func chosen() map[string]*scenario {
 }
 
 func cases() map[string]*scenario {
-	mha := tiny(llm.Model{Layers: 2, Hidden: 72, QHeads: 2, KVHeads: 2, HeadDim: 64, FFN: 40, Vocab: 61})
-	gqa := tiny(llm.Model{Layers: 3, Hidden: 64, QHeads: 4, KVHeads: 1, HeadDim: 64, FFN: 48, Vocab: 53})
+	mha := tiny(llm.Model{Layers: 2, Hidden: 72, QHeads: 2, KVHeads: 2, HeadDim: 64, FFN: 40,
+		Vocab: 61})
+	gqa := tiny(llm.Model{Layers: 3, Hidden: 64, QHeads: 4, KVHeads: 1, HeadDim: 64, FFN: 48,
+		Vocab: 53})
 	base := sim.Spec{
 		Selection: sim.SelectionSpec{Policy: "arkvale", BudgetTokens: 64}, BlockTokens: 16,
 		Offload: sim.OffloadSpec{Load: "flash", Save: "flash", Eviction: "lru", Pool: "unified",

@@ -61,19 +61,21 @@ func (c *Config) supportsLatent(m cuda.Machine, md *weights.Config) error {
 	}{
 		{md.Hidden%8 == 0 && md.Hidden <= 32768, "hidden", "a multiple of 8, at most 32768", md.Hidden},
 		{md.FFN%8 == 0, "ffn", "a multiple of 8", md.FFN},
-		{md.KVRank%8 == 0 && md.KVRank > 0 && md.KVRank <= 512, "kv_lora_rank", "a multiple of 8, at most 512",
-			md.KVRank},
+		{md.KVRank%8 == 0 && md.KVRank > 0 && md.KVRank <= 512, "kv_lora_rank",
+			"a multiple of 8, at most 512", md.KVRank},
 		{md.QRank%8 == 0 && md.QRank > 0 && md.QRank <= 32768, "q_lora_rank",
 			"a multiple of 8, at most 32768", md.QRank},
-		{md.RopeDim%8 == 0 && md.RopeDim > 0 && md.RopeDim <= 128, "qk_rope_dim", "a multiple of 8, at most 128",
-			md.RopeDim},
-		{md.NopeDim%2 == 0 && md.NopeDim <= 4096, "qk_nope_dim", "an even number, at most 4096", md.NopeDim},
+		{md.RopeDim%8 == 0 && md.RopeDim > 0 && md.RopeDim <= 128, "qk_rope_dim",
+			"a multiple of 8, at most 128", md.RopeDim},
+		{md.NopeDim%2 == 0 && md.NopeDim <= 4096, "qk_nope_dim", "an even number, at most 4096",
+			md.NopeDim},
 		{md.ValueDim%2 == 0, "v_head_dim", "an even number", md.ValueDim},
-		{md.IndexHeadDim >= md.RopeDim && md.IndexHeadDim <= 1024 && md.IndexHeadDim%8 == 0, "index_head_dim",
-			"a multiple of 8 from qk_rope_dim to 1024", md.IndexHeadDim},
+		{md.IndexHeadDim >= md.RopeDim && md.IndexHeadDim <= 1024 && md.IndexHeadDim%8 == 0,
+			"index_head_dim", "a multiple of 8 from qk_rope_dim to 1024", md.IndexHeadDim},
 		{md.IndexHeads*md.IndexHeadDim <= 16384, "index_heads",
 			"at most 16384 values of all heads of the indexer", md.IndexHeads},
-		{md.IndexTopK <= cuda.TopKMax, "index_top_k", fmt.Sprintf("at most %d", cuda.TopKMax), md.IndexTopK},
+		{md.IndexTopK <= cuda.TopKMax, "index_top_k", fmt.Sprintf("at most %d", cuda.TopKMax),
+			md.IndexTopK},
 	} {
 		if !s.ok {
 			return fmt.Errorf("live: %s = %d: the kernels want %s", s.key, s.got, s.want)
@@ -152,14 +154,17 @@ func (d *latent) size(s *sim.Step) {
 		bytes int
 		what  string
 	}{
-		{&d.down, 2 * n * md.QRank, "queries' latents"}, {&d.normed, 2 * n * md.QRank, "queries' latents"},
+		{&d.down, 2 * n * md.QRank, "queries' latents"},
+		{&d.normed, 2 * n * md.QRank, "queries' latents"},
 		{&d.row, 2 * n * md.LatentDim(), "latents"}, {&d.key, 2 * n * md.IndexHeadDim, "keys"},
 		{&d.indexQ, 2 * n * md.IndexHeads * md.IndexHeadDim, "queries of the indexer"},
 		{&d.weight, 2 * n * md.IndexHeads, "weights of the indexer's heads"},
 		{&d.scores, 4 * min(n, scoreSlice) * d.most, "scores"},
 		{&d.list, 4 * n * md.IndexTopK, "selected tokens"}, {&d.count, 4 * n, "selected tokens"},
-		{&d.query, 2 * n * md.QHeads * md.KVRank, "queries"}, {&d.sum, 2 * n * md.QHeads * md.KVRank, "sums"},
-		{&d.fresh, 2 * d.decodes * md.LatentDim(), "new rows"}, {&d.slot, 4 * d.decodes * md.IndexTopK, "slots"},
+		{&d.query, 2 * n * md.QHeads * md.KVRank, "queries"},
+		{&d.sum, 2 * n * md.QHeads * md.KVRank, "sums"},
+		{&d.fresh, 2 * d.decodes * md.LatentDim(), "new rows"},
+		{&d.slot, 4 * d.decodes * md.IndexTopK, "slots"},
 		{&d.misses, 4 * d.geo.Layers * d.decodes, "misses"},
 	} {
 		d.grow(g.b, int64(g.bytes), g.what)
@@ -256,7 +261,8 @@ func (d *latent) project(layer int) {
 	d.launch(&cuda.LatentWriteArgs{Latent: d.row.At, Key: d.key.At, Norm: w[weights.KVNorm],
 		KeyNorm: w[weights.IndexNorm], KeyBias: w[weights.IndexBias], Position: d.active.position,
 		InvFreq: md.invFreq, RowTo: at.rowTo, KeyTo: at.keyTo, Tokens: int32(n),
-		Rank: int32(md.KVRank), Rope: int32(md.RopeDim), KeyDim: int32(md.IndexHeadDim), Eps: float32(md.Eps)})
+		Rank: int32(md.KVRank), Rope: int32(md.RopeDim), KeyDim: int32(md.IndexHeadDim),
+		Eps: float32(md.Eps)})
 }
 
 func (d *latent) rotate(x cuda.Ptr, heads, stride int) {
@@ -306,7 +312,8 @@ func (d *latent) selects(layer int) {
 			Scale: float32(1 / math.Sqrt(float64(md.IndexHeads*md.IndexHeadDim)))},
 			&cuda.TopKArgs{Scores: d.scores.At, Blocks: context,
 				List: d.list.At + cuda.Ptr(4*from*md.IndexTopK), Count: d.count.At + cuda.Ptr(4*from),
-				Units: int32(n), ScoreStride: int32(d.most), ListStride: int32(md.IndexTopK), K: int32(md.IndexTopK)})
+				Units: int32(n), ScoreStride: int32(d.most), ListStride: int32(md.IndexTopK),
+				K: int32(md.IndexTopK)})
 	}
 }
 

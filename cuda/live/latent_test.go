@@ -324,16 +324,16 @@ func missesAreLRU(t *testing.T, m cuda.Machine) {
 }
 
 // latentReference is a random model in float64, stored as the GPU stores it.
-func latentReference(t *testing.T, c weights.Config) *reference.Latent {
+func latentReference(t *testing.T, c weights.Config) *latentModel {
 	source, err := weights.NewRandom(c, latentSeed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &reference.Latent{Heads: c.QHeads, Rank: c.KVRank, Rope: c.RopeDim, Nope: c.NopeDim,
+	m := &latentModel{Heads: c.QHeads, Rank: c.KVRank, Rope: c.RopeDim, Nope: c.NopeDim,
 		Value: c.ValueDim, IndexHeads: c.IndexHeads, IndexDim: c.IndexHeadDim, TopK: c.IndexTopK,
 		Body: reference.Body{Eps: float64(float32(c.Eps)), InvFreq: c.InvFreq(),
 			Round: cuda.Rounded},
-		Layers: make([]reference.LatentLayer, c.Layers)}
+		Layers: make([]latentLayer, c.Layers)}
 	for _, of := range c.Tensors() {
 		values := make([]cuda.Half, of.Values(c))
 		if err := source.Read(of, values); err != nil {

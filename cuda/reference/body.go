@@ -17,27 +17,27 @@ type MLP struct {
 	Down    []float64 // [Hidden][FFN]
 }
 
-// embed returns the residual stream [token][Hidden] of a sequence.
-func (m *Body) embed(tokens []int) [][]float64 {
+// Embedded returns the residual stream [token][Hidden] of a sequence.
+func (m *Body) Embedded(tokens []int) [][]float64 {
 	x, hidden := make([][]float64, len(tokens)), len(m.Norm)
 	for i, token := range tokens {
-		x[i] = rounded(m.Embed[token*hidden:][:hidden], m.Round)
+		x[i] = Rounded(m.Embed[token*hidden:][:hidden], m.Round)
 	}
 	return x
 }
 
-// logits returns [token][Vocab].
-func (m *Body) logits(x [][]float64) [][]float64 {
+// Logits returns [token][Vocab].
+func (m *Body) Logits(x [][]float64) [][]float64 {
 	logits := make([][]float64, len(x))
 	for i := range x {
-		logits[i] = linear(m.Head, RMSNorm(x[i], m.Norm, m.Eps, m.Round), m.Round)
+		logits[i] = Linear(m.Head, RMSNorm(x[i], m.Norm, m.Eps, m.Round), m.Round)
 	}
 	return logits
 }
 
-// angles computes in float32, as every implementation does: at long contexts its rounding is part
+// Angles computes in float32, as every implementation does: at long contexts its rounding is part
 // of the model.
-func (m *Body) angles(position int) []float64 {
+func (m *Body) Angles(position int) []float64 {
 	angle := make([]float64, len(m.InvFreq))
 	for d, f := range m.InvFreq {
 		angle[d] = float64(float32(position) * f)
@@ -45,20 +45,21 @@ func (m *Body) angles(position int) []float64 {
 	return angle
 }
 
-// mlp adds the MLP to a token's residual stream, in place.
-func (m *Body) mlp(x []float64, w *MLP) {
-	u := linear(w.GateUp, RMSNorm(x, w.MLPNorm, m.Eps, m.Round), m.Round)
-	m.residual(x, linear(w.Down, SiluMul(u, m.Round), m.Round))
+// AddMLP adds the MLP to a token's residual stream, in place.
+func (m *Body) AddMLP(x []float64, w *MLP) {
+	u := Linear(w.GateUp, RMSNorm(x, w.MLPNorm, m.Eps, m.Round), m.Round)
+	m.AddTo(x, Linear(w.Down, SiluMul(u, m.Round), m.Round))
 }
 
-func (m *Body) residual(x, add []float64) {
+// AddTo adds to a token's residual stream, in place.
+func (m *Body) AddTo(x, add []float64) {
 	for d := range x {
 		x[d] = m.Round(x[d] + add[d])
 	}
 }
 
-// linear returns r(w x) for w [out][in].
-func linear(w, x []float64, r Round) []float64 {
+// Linear returns r(w x) for w [out][in].
+func Linear(w, x []float64, r Round) []float64 {
 	out := make([]float64, len(w)/len(x))
 	for i := range out {
 		out[i] = r(dot(x, w[i*len(x):]))
@@ -66,7 +67,8 @@ func linear(w, x []float64, r Round) []float64 {
 	return out
 }
 
-func rounded(x []float64, r Round) []float64 {
+// Rounded returns x as r stores it.
+func Rounded(x []float64, r Round) []float64 {
 	out := make([]float64, len(x))
 	for i, v := range x {
 		out[i] = r(v)

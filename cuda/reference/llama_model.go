@@ -66,12 +66,12 @@ func (m *Llama) Forward(tokens []int, sel Selector) [][]float64 {
 
 // Extend appends tokens to a sequence, layer by layer, and returns their logits.
 func (m *Llama) Extend(c *LlamaCache, tokens []int, sel Selector) [][]float64 {
-	x := m.embed(tokens)
+	x := m.Embedded(tokens)
 	for layer := range m.Layers {
 		m.layer(c, layer, x, sel)
 	}
 	c.tokens += len(tokens)
-	return m.logits(x)
+	return m.Logits(x)
 }
 
 // Greedy returns the n tokens that follow the prompt, each the likeliest.
@@ -99,20 +99,20 @@ func (m *Llama) layer(c *LlamaCache, layer int, x [][]float64, sel Selector) {
 	w := &m.Layers[layer]
 	queries := make([][]float64, len(x))
 	for i := range x {
-		qkv := linear(w.QKV, RMSNorm(x[i], w.AttnNorm, m.Eps, m.Round), m.Round)
+		qkv := Linear(w.QKV, RMSNorm(x[i], w.AttnNorm, m.Eps, m.Round), m.Round)
 		rotated := m.HeadsQ + m.HeadsKV
 		for head := range rotated {
 			at := qkv[head*m.Dim:][:m.Dim]
-			copy(at, Rope(at, m.angles(c.tokens+i), m.Round))
+			copy(at, Rope(at, m.Angles(c.tokens+i), m.Round))
 		}
 		queries[i] = qkv[:m.HeadsQ*m.Dim]
 		c.k[layer] = append(c.k[layer], qkv[m.HeadsQ*m.Dim:rotated*m.Dim]...)
 		c.v[layer] = append(c.v[layer], qkv[rotated*m.Dim:]...)
 	}
 	for i := range x {
-		attended := rounded(m.attend(c, layer, c.tokens+i, queries[i], sel), m.Round)
-		m.residual(x[i], linear(w.O, attended, m.Round))
-		m.mlp(x[i], &w.MLP)
+		attended := Rounded(m.attend(c, layer, c.tokens+i, queries[i], sel), m.Round)
+		m.AddTo(x[i], Linear(w.O, attended, m.Round))
+		m.AddMLP(x[i], &w.MLP)
 	}
 }
 

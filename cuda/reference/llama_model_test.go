@@ -27,7 +27,7 @@ func randomLlama(seed uint64, layers, hidden, headsQ, headsKV, dim, ffn, vocab i
 		return w
 	}
 	m := &Llama{HeadsQ: headsQ, HeadsKV: headsKV, Dim: dim, Body: Body{Eps: 1e-5, Round: Exact,
-		Embed: rounded(random(r, vocab*hidden), cuda.Rounded), Norm: norm(), Head: matrix(vocab, hidden)}}
+		Embed: Rounded(random(r, vocab*hidden), cuda.Rounded), Norm: norm(), Head: matrix(vocab, hidden)}}
 	for d := range dim / 2 {
 		m.InvFreq = append(m.InvFreq, float32(math.Pow(10000, -2*float64(d)/float64(dim))))
 	}

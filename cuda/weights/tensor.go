@@ -77,7 +77,8 @@ func (t Tensor) Shape(c Config) (rows, columns int) {
 		KVDown: {c.LatentDim(), c.Hidden}, KVNorm: {1, c.KVRank},
 		KeyUp: {c.QHeads * c.KVRank, c.NopeDim}, ValueUp: {c.QHeads * c.ValueDim, c.KVRank},
 		IndexQ: {c.IndexHeads * c.IndexHeadDim, c.QRank}, IndexKey: {c.IndexHeadDim, c.Hidden},
-		IndexNorm: {1, c.IndexHeadDim}, IndexBias: {1, c.IndexHeadDim}, IndexWeight: {c.IndexHeads, c.Hidden},
+		IndexNorm: {1, c.IndexHeadDim}, IndexBias: {1, c.IndexHeadDim},
+		IndexWeight: {c.IndexHeads, c.Hidden},
 	}[t.Kind]
 	return shape[0], shape[1]
 }
