@@ -1,6 +1,11 @@
 package traces
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/internal/tomlfile"
+)
 
 // SessionKeys are the keys that have their own defaults with trace = "sessions".
 var SessionKeys = []string{"workload.prompt_lengths", "workload.output_lengths", "sessions.turns",
@@ -23,21 +28,13 @@ func (s *Spec) FillSessions(chosen func(key string) bool) {
 	d := Spec{PromptLengths: "lognormal(14, 1.95)", OutputLengths: "lognormal(275, 0.69)",
 		ThinkS: 370, SessionSpec: SessionSpec{Turns: "lognormal(2.4, 0.84)", SystemPrompts: 10,
 			SystemLengths: "fixed(1000)", SystemZipf: 1}}
-	fill(chosen, "workload.prompt_lengths", &s.PromptLengths, d.PromptLengths)
-	fill(chosen, "workload.output_lengths", &s.OutputLengths, d.OutputLengths)
-	fill(chosen, "sessions.turns", &s.Turns, d.Turns)
-	fill(chosen, "sessions.system_prompts", &s.SystemPrompts, d.SystemPrompts)
-	fill(chosen, "sessions.system_lengths", &s.SystemLengths, d.SystemLengths)
-	fill(chosen, "sessions.system_zipf", &s.SystemZipf, d.SystemZipf)
-	fill(chosen, "workload.think_s", &s.ThinkS, d.ThinkS)
+	for _, key := range SessionKeys {
+		if _, name, _ := strings.Cut(key, "."); !chosen(key) {
+			tomlfile.Field(s, name).Set(tomlfile.Field(&d, name))
+		}
+	}
 	if s.Sessions > 0 && !chosen("workload.requests") {
 		s.Requests = 0
-	}
-}
-
-func fill[T any](chosen func(string) bool, key string, value *T, to T) {
-	if !chosen(key) {
-		*value = to
 	}
 }
 
