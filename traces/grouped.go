@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
@@ -15,7 +14,7 @@ import (
 // row's end and its own recorded time. A row without a session is one of its own. The whole file is
 // kept, unless each record is a session without a time.
 type grouped struct {
-	*lines
+	*reader
 	seed  uint64
 	talks []*talk
 	read  bool
@@ -26,16 +25,13 @@ func (g *grouped) streams() bool { return g.session == "" && !g.hasTime }
 
 func (g *grouped) talk() (*talk, error) {
 	if g.streams() {
-		r, err := g.lines.next()
-		if err == io.EOF && g.n == 0 {
-			err = g.none()
-		}
+		r, err := g.row()
 		if err != nil {
 			return nil, err
 		}
 		all := []row{r}
 		for len(g.ready) > 0 {
-			r, _ = g.lines.next()
+			r, _ = g.row()
 			all = append(all, r)
 		}
 		return given(all, thinkRand(g.seed, g.records)), nil
@@ -58,7 +54,7 @@ func (g *grouped) talk() (*talk, error) {
 func (g *grouped) load() error {
 	sessions, order := map[string][]row{}, []string{}
 	for {
-		r, err := g.lines.next()
+		r, err := g.row()
 		if err == io.EOF {
 			break
 		} else if err != nil {
@@ -84,9 +80,6 @@ func (g *grouped) load() error {
 		}
 		sessions[r.session] = append(before, r)
 	}
-	if len(order) == 0 {
-		return g.none()
-	}
 	for n, name := range order {
 		g.talks = append(g.talks, given(sessions[name], thinkRand(g.seed, n)))
 	}
@@ -97,20 +90,10 @@ func (g *grouped) load() error {
 	return nil
 }
 
-// none is the error of a file without requests.
-func (g *grouped) none() error {
-	e := &rows.Error{File: g.File.Name, Problem: "no requests in it"}
-	if g.others > 0 {
-		e.Key, _, _ = strings.Cut(g.list, "|")
-		e.Line, e.Problem = g.firstOther, "no request in it, nor in any other, but "+g.without
-	}
-	return e
-}
-
 // rest returns the turns that have not begun.
 func (g *grouped) rest() (n int, err error) {
 	if g.streams() {
-		return g.lines.rest()
+		return g.reader.rest()
 	}
 	for _, t := range g.talks {
 		for t.next, t.more = t.turns(); t.more; t.next, t.more = t.turns() {

@@ -15,30 +15,41 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// lines are the requests of a file in one format.
-type lines struct {
+// reader reads the requests of a file in one format.
+type reader struct {
 	Format
 	*rows.Reader
 	more      func(rec rows.Record, r *row) error
 	hasTime   bool
 	tokenizer Tokenizer
+	ordered   bool // reject decreasing times
+	member    bool // one of several files: it may have no selected request
 
 	ready []row // of the record last read
 	one   [1]row
 	counts
+
+	started bool // first and last are valid
+	first   des.Time
+	last    row // the previous request
 }
 
 // counts are what has been read so far.
 type counts struct {
-	records, others int // all; without a request
-	firstOther      int // line
-	n, failed       int // rows; never served
-	bare, firstBare int // served rows without content; the first such line
-	pictured        int // served rows with an image
+	records, others  int    // all; without a request
+	firstOther       int    // line
+	n                int    // rows
+	failed, excluded int    // of them: never served; of sets that are not selected
+	other            string // an excluded set, for the message
+	bare, firstBare  int    // served rows without content; the first such line
+	pictured         int    // served rows with an image
 }
 
-func newLines(f Format, from *rows.Reader, o *options) *lines {
-	d := &lines{Format: f, Reader: from, tokenizer: o.tokenizer}
+// served returns the number of rows that are requests.
+func (c *counts) served() int { return c.n - c.failed - c.excluded }
+
+func newReader(f Format, from *rows.Reader, o *options) *reader {
+	d := &reader{Format: f, Reader: from, tokenizer: o.tokenizer, ordered: o.ordered}
 	if f.more != nil {
 		d.more = f.more(o)
 	}
@@ -47,11 +58,11 @@ func newLines(f Format, from *rows.Reader, o *options) *lines {
 	return d
 }
 
-func (d *lines) timed() bool { return d.hasTime }
-func (d *lines) texts() bool { return d.Format.texts }
+func (d *reader) timed() bool { return d.hasTime }
+func (d *reader) texts() bool { return d.Format.texts }
 
 // timeKey returns the name of the time; "" if the file has none.
-func (d *lines) timeKey() string {
+func (d *reader) timeKey() string {
 	if !d.hasTime {
 		return ""
 	}
@@ -63,12 +74,14 @@ func (d *lines) timeKey() string {
 	return d.time
 }
 
-// next returns the next served request, or io.EOF.
-func (d *lines) next() (row, error) {
+// row returns the next served request, or io.EOF.
+func (d *reader) row() (row, error) {
 	for {
 		for len(d.ready) == 0 {
 			rec, err := d.Record()
-			if err != nil {
+			if err == io.EOF {
+				return row{}, d.end()
+			} else if err != nil {
 				return row{}, err
 			}
 			d.records++
@@ -83,8 +96,13 @@ func (d *lines) next() (row, error) {
 		}
 		r := d.ready[0]
 		d.ready = d.ready[1:]
-		if d.n++; r.skip == failed {
+		switch d.n++; r.skip {
+		case failed:
 			d.failed++
+			continue
+		case excluded:
+			d.excluded++
+			d.other = r.set
 			continue
 		}
 		if r.image {
@@ -101,7 +119,7 @@ func (d *lines) next() (row, error) {
 
 // decode reads the request of a record, or a list of requests. The first of a list may have the
 // record's time. A further one without a time follows the request before after a pause.
-func (d *lines) decode(rec rows.Record) (all []row, err error) {
+func (d *reader) decode(rec rows.Record) (all []row, err error) {
 	if fields, want, ok := strings.Cut(d.only, "="); ok {
 		if _, is := rows.Find(rec, fields); is != want {
 			return nil, nil
@@ -149,7 +167,7 @@ func (d *lines) decode(rec rows.Record) (all []row, err error) {
 }
 
 // request reads a request of a record, or of a list in it, further if others are before it.
-func (d *lines) request(rec, of rows.Record, further bool) (r row, err error) {
+func (d *reader) request(rec, of rows.Record, further bool) (r row, err error) {
 	if d.session != "" {
 		_, r.session = rows.Find(of, d.session)
 		r.session = strings.Clone(readName(r.session))
@@ -202,7 +220,7 @@ func (d *lines) request(rec, of rows.Record, further bool) (r row, err error) {
 }
 
 // tokens reads a number of tokens; 0 for a field that the format has not.
-func (d *lines) tokens(rec rows.Record, fields string) (int, error) {
+func (d *reader) tokens(rec rows.Record, fields string) (int, error) {
 	if fields == "" {
 		return 0, nil
 	}
@@ -242,10 +260,10 @@ func sum(rec rows.Record, fields string) (total des.Time, any bool, err error) {
 
 // rest skips the remaining rows and returns their number, up to the first unreadable one. It counts
 // nothing else.
-func (d *lines) rest() (left int, err error) {
+func (d *reader) rest() (left int, err error) {
 	before := d.counts
 	for err == nil {
-		_, err = d.next()
+		_, err = d.row()
 	}
 	if err == io.EOF {
 		err = nil
@@ -254,8 +272,11 @@ func (d *lines) rest() (left int, err error) {
 	return left, err
 }
 
-func (d *lines) warnings() (w []warn.Warning) {
-	file, served := d.File.Name, d.n-d.failed
+func (d *reader) warnings() (w []warn.Warning) {
+	file := d.File.Name
+	if d.excluded > 0 && !d.member {
+		w = append(w, unnamed(d.excluded, file))
+	}
 	if d.failed > 0 {
 		w = append(w, warn.New(warn.RowsLeft, "%s left out that no service answered (0 prompt or output "+
 			"tokens): %s", rows.Plural(d.failed, "row"), file).About("failed"))
@@ -272,7 +293,7 @@ func (d *lines) warnings() (w []warn.Warning) {
 		w = append(w, warn.New(warn.RowsLeft, "%s left out without a request, such as %s: %s, the first "+
 			"at line %d", rows.Plural(d.others, "value"), d.without, file, d.firstOther).About("others"))
 	}
-	if d.bare > 0 && d.bare < served && d.Name != FormatCSV {
+	if d.bare > 0 && d.bare < d.served() && d.Name != FormatCSV {
 		w = append(w, warn.New(warn.TraceContent,
 			"%s without hash_ids, though others have them, share nothing: the "+
 				"first in %s:%d", rows.Plural(d.bare, "row"), file, d.firstBare).About("hash_ids"))
@@ -280,7 +301,7 @@ func (d *lines) warnings() (w []warn.Warning) {
 	if d.pictured > 0 {
 		name, _, _ := strings.Cut(d.images, "=")
 		w = append(w, warn.New(warn.TraceContent, "%d of %s have images (%s): their encoder's "+
-			"time and tokens are left out: %s", d.pictured, rows.Plural(served, "request"), name,
+			"time and tokens are left out: %s", d.pictured, rows.Plural(d.served(), "request"), name,
 			file).About("images"))
 	}
 	return w

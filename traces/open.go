@@ -101,9 +101,9 @@ func newSource(f *rows.File, o options) (source, string, error) {
 		}
 		return nil, "", from.Fault(rows.Wrong(key, strings.Join(from.Names, ","), err.Error()))
 	}
-	d := newLines(format, from, &o)
+	d := newReader(format, from, &o)
 	if format.grouped == "*" || format.grouped != "" && from.Has(format.grouped) {
-		return newSessions(&grouped{lines: d, seed: o.seed}, o.scale, o.think), format.Name, nil
+		return newSessions(&grouped{reader: d, seed: o.seed}, o.scale, o.think), format.Name, nil
 	}
-	return &reader{lines: d, ordered: o.ordered}, format.Name, nil
+	return d, format.Name, nil
 }

@@ -59,78 +59,51 @@ const (
 	part          // the beginning of the next row
 )
 
-// reader turns rows into requests.
-type reader struct {
-	*lines
-
-	member  bool // one of several files: it may have no selected request
-	ordered bool // reject decreasing times
-	started bool
-	first   des.Time
-	last    row // the previous request
-
-	excluded int
-	other    string // an excluded set, for the message
-}
-
-func (r *reader) next() (sim.Arrival, error) {
-	for {
-		row, err := r.lines.next()
-		if err == io.EOF {
-			return sim.Arrival{}, r.end()
-		} else if err != nil {
-			return sim.Arrival{}, err
-		} else if row.skip == excluded {
-			r.excluded++
-			r.other = row.set
-			continue
-		}
-		a := sim.Arrival{Prompt: row.prompt, Output: row.output, Set: row.set, Session: row.session,
-			Content: row.content}
-		if r.timed() && r.ordered {
-			if a.At, err = r.place(row); err != nil {
-				return sim.Arrival{}, err
-			}
-		}
-		return a, nil
+// next returns the next request, or io.EOF.
+func (d *reader) next() (sim.Arrival, error) {
+	row, err := d.row()
+	if err != nil {
+		return sim.Arrival{}, err
 	}
+	a := sim.Arrival{Prompt: row.prompt, Output: row.output, Set: row.set, Session: row.session,
+		Content: row.content}
+	if d.hasTime && d.ordered {
+		a.At, err = d.place(row)
+	}
+	return a, err
 }
 
 // place returns the time of a row since the first row.
-func (r *reader) place(row row) (des.Time, error) {
-	if !r.started {
-		r.started, r.first, r.last = true, row.at, row
+func (d *reader) place(row row) (des.Time, error) {
+	if !d.started {
+		d.started, d.first, d.last = true, row.at, row
 	}
-	if row.at < r.last.at {
-		return 0, r.Fault(rows.Wrong(r.timeKey(), row.stamp, fmt.Sprintf("before the request "+
+	if row.at < d.last.at {
+		return 0, d.Fault(rows.Wrong(d.timeKey(), row.stamp, fmt.Sprintf("before the request "+
 			"above it (%s); sort the file by %s, or use arrivals that make their own times",
-			rows.Short(r.last.stamp), r.timeKey())))
+			rows.Short(d.last.stamp), d.timeKey())))
 	}
 	row.stamp = strings.Clone(row.stamp) // do not retain the whole record
-	r.last = row
-	return row.at - r.first, nil
+	d.last = row
+	return row.at - d.first, nil
 }
 
 // end returns io.EOF, or an error if the file had no request.
-func (r *reader) end() error {
-	e := &rows.Error{File: r.File.Name, Problem: "no requests in it"}
+func (d *reader) end() error {
+	e := &rows.Error{File: d.File.Name, Problem: "no requests in it"}
 	switch {
-	case r.n > r.failed+r.excluded, r.member && r.excluded > 0:
+	case d.served() > 0, d.member && d.excluded > 0:
 		return io.EOF
-	case r.excluded > 0:
+	case d.others > 0:
+		e.Key, _, _ = strings.Cut(d.list, "|")
+		e.Line, e.Problem = d.firstOther, "no request in it, nor in any other, but "+d.without
+	case d.excluded > 0:
 		e.Problem = fmt.Sprintf("no requests of longbench.datasets in it, but %d of others such as %q",
-			r.excluded, r.other)
-	case r.failed > 0:
-		e.Problem += " but " + rows.Plural(r.failed, "row") + " of 0 tokens, never served"
+			d.excluded, d.other)
+	case d.failed > 0:
+		e.Problem += " but " + rows.Plural(d.failed, "row") + " of 0 tokens, never served"
 	}
 	return e
-}
-
-func (r *reader) warnings() (w []warn.Warning) {
-	if r.excluded > 0 && !r.member {
-		w = append(w, unnamed(r.excluded, r.File.Name))
-	}
-	return append(w, r.lines.warnings()...)
 }
 
 // unread warns of fields of a file that are not known: columns, or keys of the first record. Known
