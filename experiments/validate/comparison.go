@@ -51,24 +51,17 @@ func measured(run, metric string, e float64) Comparison {
 // compareSummaries compares the user-visible figures of a run.
 func compareSummaries(run string, live, simulated *metrics.Summary) []Comparison {
 	var out []Comparison
-	for _, m := range []struct {
-		name string
-		of   func(*metrics.Summary) float64
-	}{
-		{"ttft_mean_s", func(s *metrics.Summary) float64 { return s.TTFT.Mean }},
-		{"ttft_p50_s", func(s *metrics.Summary) float64 { return s.TTFT.P50 }},
-		{"ttft_p99_s", func(s *metrics.Summary) float64 { return s.TTFT.P99 }},
-		{"tbt_mean_s", func(s *metrics.Summary) float64 { return s.TBT.Mean }},
-		{"tbt_p50_s", func(s *metrics.Summary) float64 { return s.TBT.P50 }},
-		{"tbt_p99_s", func(s *metrics.Summary) float64 { return s.TBT.P99 }},
-		{"throughput_tok_s", func(s *metrics.Summary) float64 { return s.ThroughputTokS }},
-		{"queue_delay_mean_s", func(s *metrics.Summary) float64 { return s.QueueDelay.Mean }},
-		{"blocks_loaded_per_step", func(s *metrics.Summary) float64 { return s.BlocksLoadedPerStep }},
-		{"hit_ratio", func(s *metrics.Summary) float64 { return s.HitRatio }},
-		{"steps", func(s *metrics.Summary) float64 { return float64(s.Steps) }},
-	} {
-		out = append(out, compare(run, m.name, m.of(live), m.of(simulated)))
+	for _, m := range metrics.AllOf("ttft_mean", "ttft_p50", "ttft_p99", "tbt_mean", "tbt_p50",
+		"tbt_p99", "throughput", "delay_mean", "loads", "hits") {
+		name := m.File
+		if m.Key == "delay_mean" {
+			name = "queue_delay_mean_s"
+		}
+		l, _ := m.Of(live)
+		s, _ := m.Of(simulated)
+		out = append(out, compare(run, name, l, s))
 	}
+	out = append(out, compare(run, "steps", float64(live.Steps), float64(simulated.Steps)))
 	if l, s := live.ProgressiveStats, simulated.ProgressiveStats; l != nil && s != nil {
 		out = append(out, compare(run, "rounds_per_layer", l.RoundsPerLayer, s.RoundsPerLayer),
 			compare(run, "blocks_ahead_per_step", float64(l.BlocksAhead)/float64(live.Steps),
@@ -86,19 +79,6 @@ func Goals() map[string]float64 {
 		"ttft_mean_s": 0.08, "tbt_mean_s": 0.08, "throughput_tok_s": 0.08,
 		"ttft_p99_s": 0.15, "tbt_p99_s": 0.15, "blocks_loaded_per_step": 0.05,
 	}
-}
-
-// ValidatedRun is one run of a validation with its errors.
-type ValidatedRun struct {
-	Run, System, Model string
-	Variant            string // what the axes set besides system, rate and seed
-	Trace              string // that it served; empty of lengths without a file
-	Rate               float64
-	Seed               uint64
-	Live, Simulated    metrics.Summary
-	Comparisons        []Comparison
-	// Saturated is set if requests arrived faster than the live run served them (saturated).
-	Saturated bool
 }
 
 // Of returns a figure of the run.
@@ -148,25 +128,24 @@ const tie = 0.01
 // Swaps compares the order of systems at one load, by mean TTFT and by throughput. pairs is the
 // number of pairs with an order.
 func Swaps(runs []ValidatedRun) (swaps []Swap, pairs int) {
-	for _, m := range []struct {
-		name string
-		cost func(*metrics.Summary) float64 // lower is better
-	}{
-		{"ttft_mean_s", func(s *metrics.Summary) float64 { return s.TTFT.Mean }},
-		{"throughput_tok_s", func(s *metrics.Summary) float64 { return 1 / s.ThroughputTokS }},
-	} {
+	for _, m := range metrics.AllOf("ttft_mean", "throughput") {
+		cost := func(s *metrics.Summary) float64 { // lower is better
+			v, _ := m.Of(s)
+			if m.Higher {
+				return 1 / v
+			}
+			return v
+		}
 		for i := range runs {
 			for j := range runs {
 				a, b := &runs[i], &runs[j]
-				if a.Variant != b.Variant || a.Model != b.Model || a.Rate != b.Rate || a.Seed != b.Seed {
-					continue
-				}
-				if m.cost(&a.Live)*(1+tie) >= m.cost(&b.Live) { // a is not clearly the better one
+				if a.Variant != b.Variant || a.Model != b.Model || a.Rate != b.Rate || a.Seed != b.Seed ||
+					cost(&a.Live)*(1+tie) >= cost(&b.Live) { // a is not clearly the better one
 					continue
 				}
 				pairs++
-				if m.cost(&a.Simulated) >= m.cost(&b.Simulated) {
-					swaps = append(swaps, Swap{m.name, a, b})
+				if cost(&a.Simulated) >= cost(&b.Simulated) {
+					swaps = append(swaps, Swap{m.File, a, b})
 				}
 			}
 		}

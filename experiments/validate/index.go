@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -11,59 +12,50 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// index prices the steps of the live runs and writes runs.json.
-func (v *Validation) index(lives, simulated []string) error {
-	index := validationRuns{Name: v.Sweep.Name}
+// report compares the runs, prices the steps of the live ones, and writes runs.json.
+func (v *Validation) report(lives, simulated []string) (*Report, error) {
+	r := &Report{Name: v.Sweep.Name}
 	var devices []string
 	for i := range v.points {
 		p := &v.points[i]
-		sum, err := run.ReadSummary(lives[i])
-		if err != nil {
-			return err
+		row := ValidatedRun{Run: p.Label(), System: p.System.Name, Model: p.Model, GPU: p.GPU,
+			Rate: p.Workload.Rate, Clients: p.Workload.Concurrency, Seed: p.Seed,
+			Trace: filepath.Base(p.Workload.Trace), Requests: traces.Count(p.Workload),
+			Variant: loadLabel(p.Settings), DelayS: p.SLO.DelayS, LivePath: v.below(lives[i]),
+			SimulatedPath: v.below(simulated[i])}
+		steps, err := priced(p, lives[i])
+		if err == nil {
+			row.Steps = compareSteps(p.Label(), steps)
+			err = row.read(v.Dir)
 		}
-		if sum.Completed == 0 {
+		if err != nil {
+			return nil, err
+		}
+		if row.Live.Completed == 0 {
 			v.notes = append(v.notes, fmt.Sprintf("%s is left out: its live run served no request; %s "+
 				"has the reasons", p.Label(), filepath.Join(lives[i], run.RequestsCSV+".gz")))
 			continue
 		}
 		made, err := readManifest(lives[i])
 		if err != nil {
-			return fmt.Errorf("%s: %w", lives[i], err)
+			return nil, fmt.Errorf("%s: %w", lives[i], err)
 		}
-		row := validationRun{Run: p.Label(), System: p.System.Name, Model: p.Model, GPU: p.GPU,
-			Rate: p.Workload.Rate, Clients: p.Workload.Concurrency, Seed: p.Seed,
-			Trace: filepath.Base(p.Workload.Trace), Requests: traces.Count(p.Workload),
-			Variant: loadLabel(p.Settings), DelayS: p.SLO.DelayS}
-		for _, path := range []struct {
-			from string
-			into *string
-		}{{lives[i], &row.Live}, {simulated[i], &row.Simulated}} {
-			rel, err := filepath.Rel(v.Dir, path.from)
-			if err != nil {
-				return err
-			}
-			*path.into = filepath.ToSlash(rel)
-		}
-		steps, err := priced(p, lives[i])
-		if err != nil {
-			return err
-		}
-		row.Steps = compareSteps(p.Label(), steps)
-		requests, err := readServed(lives[i])
-		if err != nil {
-			return err
-		}
-		row.Saturated = saturated(&sum, requests, &p.SLO)
 		if !slices.Contains(devices, made.Device) {
 			devices = append(devices, made.Device)
 		}
-		index.Runs = append(index.Runs, row)
+		r.Runs = append(r.Runs, row)
 	}
-	if len(index.Runs) == 0 {
-		return fmt.Errorf("%s: no live run served a request: %s", v.Dir, strings.Join(v.notes, "; "))
+	if len(r.Runs) == 0 {
+		return nil, fmt.Errorf("%s: no live run served a request: %s", v.Dir,
+			strings.Join(v.notes, "; "))
 	}
-	index.Device = strings.Join(devices, ", ")
-	return run.WriteJSON(filepath.Join(v.Dir, validationIndex), &index)
+	r.Device = strings.Join(devices, ", ")
+	return r, errors.Join(run.WriteJSON(filepath.Join(v.Dir, validationIndex), r), r.write(v.Dir))
+}
+
+// below returns the path of a file of the result folder from there.
+func (v *Validation) below(path string) string {
+	return strings.TrimPrefix(filepath.ToSlash(path), filepath.ToSlash(filepath.Clean(v.Dir))+"/")
 }
 
 // safeName converts a label to a file name.

@@ -56,11 +56,11 @@ func TestKeptRuns(t *testing.T) {
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, row := range index.Runs {
 		group.Go(func() error {
-			steps, live, err := keptSteps(filepath.Join(dir, row.Live))
+			steps, live, err := keptSteps(filepath.Join(dir, row.LivePath))
 			if err != nil {
 				return err
 			}
-			requests, err := readServed(filepath.Join(dir, row.Live))
+			requests, err := readServed(filepath.Join(dir, row.LivePath))
 			if err != nil {
 				return err
 			}

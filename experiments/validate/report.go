@@ -21,38 +21,36 @@ const (
 	validationCSV   = "validate.csv"
 )
 
-// validationRuns is the content of runs.json: the kept runs to compare.
-type validationRuns struct {
-	Name   string          `json:"name"`
-	Device string          `json:"device"`
-	Runs   []validationRun `json:"runs"`
-}
-
-// validationRun names a run and its files, as paths from the result folder.
-type validationRun struct {
-	Run       string  `json:"run"`
-	System    string  `json:"system"`
-	Model     string  `json:"model"`
-	GPU       string  `json:"gpu"` // the profile of the simulation
-	Rate      float64 `json:"rate"`
-	Clients   int     `json:"concurrency,omitempty"` // of a closed loop, which has no rate
-	Trace     string  `json:"trace,omitempty"`       // its file's name; a workload of lengths has none
-	Requests  int     `json:"requests"`              // that arrive
-	Seed      uint64  `json:"seed"`
-	Variant   string  `json:"variant"`
-	Live      string  `json:"live"`
-	Simulated string  `json:"simulated"`
-	Saturated bool    `json:"saturated"`
-	DelayS    float64 `json:"delay_s"` // of the service level
-	// Steps are the figures of the steps.
-	Steps []Comparison `json:"step_figures,omitempty"`
-}
-
-// Report is the comparison of a simulation with live runs.
+// Report is the comparison of a simulation with live runs. Fields with a JSON name are in runs.json.
 type Report struct {
-	Name, Device string
-	Runs         []ValidatedRun // in the order of the experiment
-	Files        []string
+	Name   string         `json:"name"`
+	Device string         `json:"device"`
+	Runs   []ValidatedRun `json:"runs"` // in the order of the experiment
+	Files  []string       `json:"-"`
+}
+
+// ValidatedRun is one run of a validation with its errors. Paths begin at the result folder.
+type ValidatedRun struct {
+	Run           string  `json:"run"`
+	System        string  `json:"system"`
+	Model         string  `json:"model"`
+	GPU           string  `json:"gpu"` // the profile of the simulation
+	Rate          float64 `json:"rate"`
+	Clients       int     `json:"concurrency,omitempty"` // of a closed loop, which has no rate
+	Trace         string  `json:"trace,omitempty"`       // its file's name; empty of lengths without one
+	Requests      int     `json:"requests"`              // that arrive
+	Seed          uint64  `json:"seed"`
+	Variant       string  `json:"variant"` // what the axes set besides system, rate and seed
+	LivePath      string  `json:"live"`
+	SimulatedPath string  `json:"simulated"`
+	// Saturated is set if requests arrived faster than the live run served them (saturated).
+	Saturated bool         `json:"saturated"`
+	DelayS    float64      `json:"delay_s"` // of the service level
+	Steps     []Comparison `json:"step_figures,omitempty"`
+
+	Live        metrics.Summary `json:"-"`
+	Simulated   metrics.Summary `json:"-"`
+	Comparisons []Comparison    `json:"-"` // of the summaries and the steps
 }
 
 // Recompute rebuilds the report of a result folder from its kept runs, and writes validate.csv and
@@ -67,23 +65,18 @@ func Recompute(dir string) (*Report, error) {
 
 // Read rebuilds the report of a result folder from its kept runs.
 func Read(dir string) (*Report, error) {
-	index, err := readIndex(dir)
+	report, err := readIndex(dir)
+	for i := 0; i < len(report.Runs) && err == nil; i++ {
+		err = report.Runs[i].read(dir)
+	}
 	if err != nil {
 		return nil, err
 	}
-	report := &Report{Name: index.Name, Device: index.Device}
-	for i := range index.Runs {
-		run, err := index.Runs[i].read(dir)
-		if err != nil {
-			return nil, err
-		}
-		report.Runs = append(report.Runs, run)
-	}
-	return report, nil
+	return &report, nil
 }
 
 // readIndex reads the list of runs that a result folder compares.
-func readIndex(dir string) (index validationRuns, err error) {
+func readIndex(dir string) (index Report, err error) {
 	path := filepath.Join(dir, validationIndex)
 	err = files.ReadJSON(path, &index)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -102,39 +95,26 @@ func readIndex(dir string) (index validationRuns, err error) {
 func Simulated(dir string) (places []string, err error) {
 	index, err := readIndex(dir)
 	for i := range index.Runs {
-		places = append(places, filepath.Join(dir, filepath.FromSlash(index.Runs[i].Simulated)))
+		places = append(places, filepath.Join(dir, filepath.FromSlash(index.Runs[i].SimulatedPath)))
 	}
 	return places, err
 }
 
 // read compares one run from its files.
-func (v *validationRun) read(dir string) (r ValidatedRun, err error) {
-	r = ValidatedRun{Run: v.Run, System: v.System, Model: v.Model, Variant: v.Variant, Rate: v.Rate,
-		Seed: v.Seed, Trace: v.Trace}
-	for _, side := range []struct {
-		folder string
-		into   *metrics.Summary
-	}{{v.Live, &r.Live}, {v.Simulated, &r.Simulated}} {
-		from := filepath.Join(dir, filepath.FromSlash(side.folder))
-		*side.into, err = run.ReadSummary(from)
-		if errors.Is(err, fs.ErrNotExist) && side.folder == v.Simulated {
-			return r, fmt.Errorf("%s: not there; sparseserve validate reuse CONFIG --out %s "+
-				"simulates what is missing", from, dir)
-		}
-		if err != nil {
-			return r, err
-		}
-		if err := followsFromRequests(from, side.into); err != nil {
-			return r, err
+func (r *ValidatedRun) read(dir string) error {
+	live := filepath.Join(dir, filepath.FromSlash(r.LivePath))
+	simulated := filepath.Join(dir, filepath.FromSlash(r.SimulatedPath))
+	requests, err := readSide(live, &r.Live)
+	if err == nil {
+		_, err = readSide(simulated, &r.Simulated)
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: not there; sparseserve validate reuse CONFIG --out %s "+
+				"simulates what is missing", simulated, dir)
 		}
 	}
-	requests, err := readServed(filepath.Join(dir, filepath.FromSlash(v.Live)))
-	if err != nil {
-		return r, err
-	}
-	r.Comparisons = append(compareSummaries(v.Run, &r.Live, &r.Simulated), v.Steps...)
-	r.Saturated = saturated(&r.Live, requests, &config.SLO{DelayS: v.DelayS})
-	return r, nil
+	r.Comparisons = append(compareSummaries(r.Run, &r.Live, &r.Simulated), r.Steps...)
+	r.Saturated = saturated(&r.Live, requests, &config.SLO{DelayS: r.DelayS})
+	return err
 }
 
 // write writes the table of all comparisons as JSON and CSV.

@@ -50,13 +50,15 @@ func requestsIn(dir string) string {
 	return path + ".gz"
 }
 
-// followsFromRequests checks a summary's mean TTFT and number of requests against the table of
-// requests, and takes the TTFT percentiles from the table: summaries of live runs older than
-// package quantile use the nearest rank of a histogram.
-func followsFromRequests(dir string, sum *metrics.Summary) error {
-	all, err := readServed(dir)
-	if err != nil {
-		return err
+// readSide reads a run's summary and its served requests. It checks the summary's mean TTFT and
+// number of requests against the table, and takes the TTFT percentiles from the table: summaries of
+// live runs older than package quantile use the nearest rank of a histogram.
+func readSide(dir string, sum *metrics.Summary) (all []servedRequest, err error) {
+	if *sum, err = run.ReadSummary(dir); err != nil {
+		return nil, err
+	}
+	if all, err = readServed(dir); err != nil {
+		return nil, err
 	}
 	total, n, path := 0.0, len(all), requestsIn(dir)
 	var ttft []float64
@@ -65,11 +67,11 @@ func followsFromRequests(dir string, sum *metrics.Summary) error {
 		ttft = append(ttft, r.first-r.arrival)
 	}
 	if n != sum.Completed {
-		return fmt.Errorf("%s: %d requests finished, the summary has %d", path, n, sum.Completed)
+		return nil, fmt.Errorf("%s: %d requests finished, the summary has %d", path, n, sum.Completed)
 	}
 	if n > 0 && math.Abs(total/float64(n)-sum.TTFT.Mean) > 1e-6*(1+sum.TTFT.Mean) {
-		return fmt.Errorf("%s: mean TTFT of %.9g s, the summary has %.9g s", path, total/float64(n),
-			sum.TTFT.Mean)
+		return nil, fmt.Errorf("%s: mean TTFT of %.9g s, the summary has %.9g s", path,
+			total/float64(n), sum.TTFT.Mean)
 	}
 	if slices.Sort(ttft); n > 0 {
 		t := &sum.TTFT
@@ -77,7 +79,7 @@ func followsFromRequests(dir string, sum *metrics.Summary) error {
 			*into = stats.Of(ttft, p)
 		}
 	}
-	return nil
+	return all, nil
 }
 
 // saturated reports whether requests arrive faster than a live run serves them: its queue keeps

@@ -103,10 +103,7 @@ func (v *Validation) do(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := v.index(lives, simulated); err != nil {
-		return nil, err
-	}
-	return Recompute(v.Dir)
+	return v.report(lives, simulated)
 }
 
 // simulations makes the missing simulations and returns the folders of all.
