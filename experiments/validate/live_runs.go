@@ -22,14 +22,21 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 	}
-	store := v.liveStore()
-	if err := openLive(store); err != nil {
-		return nil, err
-	}
-	missing, err := v.missing(store.find)
+	store, err := v.openLive()
 	if err != nil {
 		return nil, err
 	}
+	var missing []config.Point
+	for i := range v.points {
+		p := &v.points[i]
+		if err := store.find(p); err != nil {
+			return nil, err
+		}
+		if store.places[p.Hash] == "" {
+			missing = append(missing, *p)
+		}
+	}
+	v.notes = append(v.notes, store.notes...)
 	if v.Kept && len(missing) > 0 {
 		if v.device, err = v.Live.Device(); err != nil {
 			if err := v.without(missing, err); err != nil {
@@ -73,13 +80,11 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 		return nil, fmt.Errorf("%w\n%d of %d live runs are kept in %s", errors.Join(failed...), kept,
 			len(v.points), store.dir)
 	}
-	return v.folders(store.dir, store.find)
-}
-
-// liveStore returns the store of live runs for the current machine.
-func (v *Validation) liveStore() *liveStore {
-	return &liveStore{dir: filepath.Join(v.Dir, liveFolder), device: v.device,
-		program: v.LiveProgram + " " + v.Live.Options(), names: v.names, any: v.Kept}
+	var places []string
+	for i := range v.points {
+		places = append(places, store.places[v.points[i].Hash])
+	}
+	return places, nil
 }
 
 // without continues with the points whose live runs are kept, if this machine lacks the library for

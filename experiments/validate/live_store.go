@@ -38,53 +38,57 @@ type liveStore struct {
 	// finish completes the folder of a finished run.
 	finish func(dir string) error
 
+	places map[string]string // folders of the runs that were found or made, by the hash of the point
+	notes  []string          // of damaged runs
 	hashes *config.Hasher
 	// configurations of kept runs as parsed today, by folder, card and engine
 	texts map[[3]string][]byte
 }
 
-// openLive prepares the folder and removes unfinished files of killed processes.
-func openLive(s *liveStore) error {
-	s.hashes, s.texts = config.NewHasher(), map[[3]string][]byte{}
+// openLive opens the store of live runs for the current machine, and removes unfinished files of
+// killed processes.
+func (v *Validation) openLive() (*liveStore, error) {
+	s := &liveStore{dir: filepath.Join(v.Dir, liveFolder), device: v.device,
+		program: v.LiveProgram + " " + v.Live.Options(), names: v.names, any: v.Kept,
+		places: map[string]string{}, hashes: config.NewHasher(), texts: map[[3]string][]byte{}}
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
-		return err
+		return nil, err
 	}
 	left, err := files.Glob(s.dir, ".*"+run.Unfinished)
 	for _, path := range left {
 		err = errors.Join(err, os.RemoveAll(path))
 	}
-	return err
+	return s, err
 }
 
-// find returns the folder of a finished run; "" if there is none. note reports a folder whose files
-// are damaged.
-func (s *liveStore) find(p *config.Point) (dir, note string, err error) {
+// find finds the folder of a finished run, if there is one. It notes a folder whose files are
+// damaged.
+func (s *liveStore) find(p *config.Point) error {
 	folders, err := files.Glob(s.dir, "[^.]*")
-	if err != nil {
-		return "", "", err
-	}
-	var found []string
-	for _, folder := range folders {
-		switch same, err := s.same(folder, p); {
-		case err != nil:
-			return "", "", err
-		case !same:
-		default:
-			if damage := whole(folder); damage != nil {
-				note = fmt.Sprintf("%v; %s runs again", damage, p.Name)
-				continue
-			}
-			found = append(found, folder)
+	var found, damaged []string
+	for i := 0; i < len(folders) && err == nil; i++ {
+		var same bool
+		if same, err = s.same(folders[i], p); !same {
+			continue
+		}
+		if damage := whole(folders[i]); damage != nil {
+			damaged = append(damaged, fmt.Sprintf("%v; %s runs again", damage, p.Name))
+		} else {
+			found = append(found, folders[i])
 		}
 	}
-	switch len(found) {
-	case 0:
-		return "", note, nil
-	case 1:
-		return found[0], "", nil
+	switch {
+	case err != nil:
+		return err
+	case len(found) > 1:
+		return fmt.Errorf("%s is kept %d times, of other devices or programs: %s; remove all but one",
+			p.Name, len(found), strings.Join(found, ", "))
+	case len(found) == 1:
+		s.places[p.Hash] = found[0]
+	default:
+		s.notes = append(s.notes, damaged...)
 	}
-	return "", "", fmt.Errorf("%s is kept %d times, of other devices or programs: %s; remove all "+
-		"but one", p.Name, len(found), strings.Join(found, ", "))
+	return nil
 }
 
 // whole reads the files of a live run.
@@ -145,5 +149,6 @@ func (s *liveStore) seal(dir string, p *config.Point) error {
 	for n := 2; whole(final) == nil; n++ {
 		final = filepath.Join(s.dir, fmt.Sprintf("%s-%d", s.names[p.Hash], n))
 	}
+	s.places[p.Hash] = final
 	return errors.Join(os.RemoveAll(final), os.Rename(dir, final))
 }

@@ -123,41 +123,12 @@ func (v *Validation) simulations(ctx context.Context) (places []string, err erro
 	if err != nil {
 		return nil, fmt.Errorf("simulation: %w", err)
 	}
-	return v.folders(store.Dir(), store.Find)
-}
-
-// finder returns the folder of a kept run; "" if there is none. note describes damage.
-type finder func(*config.Point) (dir, note string, err error)
-
-// missing lists the points that a store does not keep.
-func (v *Validation) missing(find finder) (missing []config.Point, err error) {
 	for i := range v.points {
-		dir, note, err := find(&v.points[i])
+		hash, err := store.Hash(&v.points[i])
 		if err != nil {
 			return nil, err
 		}
-		if note != "" {
-			v.notes = append(v.notes, note)
-		}
-		if dir == "" {
-			missing = append(missing, v.points[i])
-		}
+		places = append(places, filepath.Join(store.Dir(), hash))
 	}
-	return missing, nil
-}
-
-// folders lists the folders of the points.
-func (v *Validation) folders(in string, find finder) ([]string, error) {
-	dirs := make([]string, len(v.points))
-	for i := range v.points {
-		dir, note, err := find(&v.points[i])
-		if err != nil {
-			return nil, err
-		}
-		if dir == "" {
-			return nil, fmt.Errorf("%s: %s is not kept: %s", in, v.points[i].Label(), note)
-		}
-		dirs[i] = dir
-	}
-	return dirs, nil
+	return places, nil
 }
