@@ -4,11 +4,11 @@ import "math"
 
 // softmaxRow returns the dense causal attention of a row, over the keys up to it.
 func softmaxRow(h *Head, row int) []float64 {
-	w := make([]float64, row+1)
-	logits(h, row, w)
+	w, q, scale := make([]float64, row+1), h.query(row), 1/math.Sqrt(float64(h.D))
 	most := math.Inf(-1)
-	for _, x := range w {
-		most = math.Max(most, x)
+	for j := range w {
+		w[j] = scale * float64(dot(q, h.key(j)))
+		most = math.Max(most, w[j])
 	}
 	sum := 0.0
 	for j, x := range w {
@@ -19,13 +19,6 @@ func softmaxRow(h *Head, row int) []float64 {
 		w[j] /= sum
 	}
 	return w
-}
-
-func logits(h *Head, row int, out []float64) {
-	q, scale := h.query(row), 1/math.Sqrt(float64(h.D))
-	for j := range out {
-		out[j] = scale * float64(dot(q, h.key(j)))
-	}
 }
 
 // errors returns the error of each mask's output relative to the dense output, |y' - y| / |y| over

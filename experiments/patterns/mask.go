@@ -38,10 +38,7 @@ func verticalSlash(h *Head, verticals, slashes int) mask {
 		}
 	}
 	for i := range pattern.KeptLines {
-		column[i] = math.Inf(1)
-	}
-	for i := range pattern.KeptLines {
-		slash[i] = math.Inf(1)
+		column[i], slash[i] = math.Inf(1), math.Inf(1)
 	}
 	columns, offsets := top(column, verticals), top(slash, slashes)
 	slices.Sort(columns)
