@@ -90,8 +90,8 @@ func Compare(a, b *Folder) (*Report, error) {
 	if a.version != "" && b.version != "" && a.version != b.version {
 		report.VersionA, report.VersionB = a.version, b.version
 	}
-	constant := constants(a, b)
-	inA, inB := a.points(constant), b.points(constant)
+	varies := varying(a, b)
+	inA, inB := a.points(varies), b.points(varies)
 	for i := range inA {
 		j := slices.IndexFunc(inB, func(p point) bool { return p.name == inA[i].name })
 		if j < 0 {

@@ -180,46 +180,37 @@ func (r *storedRun) dimensions() map[string]string {
 	return d
 }
 
-// constants returns the dimensions that have a single value in each folder.
-func constants(a, b *Folder) map[string]bool {
-	values := func(f *Folder) map[string]map[string]bool {
-		all := map[string]map[string]bool{}
+// varying returns the dimensions that have several values in a folder.
+func varying(folders ...*Folder) map[string]bool {
+	varies := map[string]bool{}
+	for _, f := range folders {
+		seen := map[string]string{}
 		for i := range f.runs {
 			for key, value := range f.runs[i].dimensions() {
-				if all[key] == nil {
-					all[key] = map[string]bool{}
+				if before, ok := seen[key]; ok && before != value {
+					varies[key] = true
 				}
-				all[key][value] = true
+				seen[key] = value
 			}
 		}
-		return all
 	}
-	inA, inB, list := values(a), values(b), map[string]bool{}
-	for key := range inA {
-		list[key] = len(inA[key]) == 1 && len(inB[key]) <= 1
-	}
-	for key := range inB {
-		if inA[key] == nil {
-			list[key] = len(inB[key]) == 1
-		}
-	}
-	return list
+	return varies
 }
 
-// points groups runs by the dimensions that are not constant.
-func (f *Folder) points(constant map[string]bool) (points []point) {
+// points groups runs by the dimensions that vary.
+func (f *Folder) points(varies map[string]bool) (points []point) {
 	for i := range f.runs {
 		r := &f.runs[i]
 		d := r.dimensions()
 		var parts []string
 		for _, key := range []string{"system", "model", "gpu"} {
-			if !constant[key] {
+			if varies[key] {
 				parts = append(parts, d[key])
 			}
 			delete(d, key)
 		}
 		for _, key := range slices.Sorted(maps.Keys(d)) {
-			if !constant[key] {
+			if varies[key] {
 				parts = append(parts, key+"="+d[key])
 			}
 		}
