@@ -18,16 +18,10 @@ import (
 // Folder is the content of a result folder of simulate or sweep.
 type Folder struct {
 	Dir    string
-	runs   []storedRun
+	runs   []run.Row
 	config map[string]string // key -> value; nil for a sweep
 
 	version string // of the model; empty if unknown
-}
-
-// storedRun is one object of summary.json.
-type storedRun struct {
-	metrics.Summary
-	Settings map[string]any `json:"settings"` // of the axes of a sweep
 }
 
 // point is a point with its runs, one per seed.
@@ -38,9 +32,7 @@ type point struct {
 
 // Read reads a result folder.
 func Read(dir string) (*Folder, error) {
-	f := &Folder{Dir: dir}
-	path := filepath.Join(dir, run.SummaryFile)
-	err := files.ReadJSON(path, &f.runs)
+	runs, err := run.ReadRows(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: no %s, so this is no finished result folder of simulate or sweep",
 			dir, run.SummaryFile)
@@ -48,11 +40,9 @@ func Read(dir string) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(f.runs) == 0 {
-		return nil, fmt.Errorf("%s: no run", path)
-	}
+	f := &Folder{Dir: dir, runs: runs}
 	var tree map[string]any
-	path = filepath.Join(dir, run.ConfigFile)
+	path := filepath.Join(dir, run.ConfigFile)
 	text, err := files.ReadResult(path)
 	if err == nil {
 		f.config = map[string]string{}
@@ -158,7 +148,7 @@ func underSystem(config map[string]string, name string) map[string]string {
 }
 
 // dimensions returns the values that distinguish the points of a folder, without seeds.
-func (r *storedRun) dimensions() map[string]string {
+func dimensions(r *run.Row) map[string]string {
 	d := map[string]string{
 		"system": r.System, "model": r.Model, "gpu": r.GPU,
 		"rate": strconv.FormatFloat(r.Rate, 'g', -1, 64),
@@ -186,7 +176,7 @@ func varying(folders ...*Folder) map[string]bool {
 	for _, f := range folders {
 		seen := map[string]string{}
 		for i := range f.runs {
-			for key, value := range f.runs[i].dimensions() {
+			for key, value := range dimensions(&f.runs[i]) {
 				if before, ok := seen[key]; ok && before != value {
 					varies[key] = true
 				}
@@ -201,7 +191,7 @@ func varying(folders ...*Folder) map[string]bool {
 func (f *Folder) points(varies map[string]bool) (points []point) {
 	for i := range f.runs {
 		r := &f.runs[i]
-		d := r.dimensions()
+		d := dimensions(r)
 		var parts []string
 		for _, key := range []string{"system", "model", "gpu"} {
 			if varies[key] {

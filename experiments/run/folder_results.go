@@ -1,12 +1,14 @@
 package run
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
@@ -69,13 +71,13 @@ func (f *Folder) Finish(results []Result) ([]string, error) {
 	for i := range f.question.Runs {
 		byHash[f.index.Runs[i].Hash] = &f.question.Runs[i]
 	}
-	rows := make([]summaryRow, len(results))
+	rows := make([]Row, len(results))
 	for i := range results {
 		hash, err := f.Store.Hash(&results[i].Point)
 		if err != nil {
 			return nil, err
 		}
-		rows[i] = summaryRow{Summary: results[i].Summary, hash: hash}
+		rows[i] = Row{Summary: results[i].Summary, hash: hash}
 		if p := byHash[hash]; p != nil {
 			rows[i].Name = p.Label()
 			if len(f.question.Axes) > 0 {
@@ -90,15 +92,24 @@ func (f *Folder) Finish(results []Result) ([]string, error) {
 	return f.Write(File{SummaryFile, text}, File{summaryCSV, f.tabulate(rows)})
 }
 
-// summaryRow is a run of summary.json.
-type summaryRow struct {
+// Row is a run of summary.json.
+type Row struct {
 	metrics.Summary
-	Settings map[string]any `json:"settings,omitempty"` // by the axes
+	Settings map[string]any `json:"settings,omitempty"` // of the axes of a sweep
 	hash     string
 }
 
+// ReadRows reads summary.json of a result folder. No run is an error.
+func ReadRows(dir string) (rows []Row, err error) {
+	path := filepath.Join(dir, SummaryFile)
+	if err = files.ReadJSON(path, &rows); err == nil && len(rows) == 0 {
+		err = fmt.Errorf("%s: no run", path)
+	}
+	return rows, err
+}
+
 // tabulate writes the table of summaries, preceded by the hash and one column per axis.
-func (f *Folder) tabulate(rows []summaryRow) []byte {
+func (f *Folder) tabulate(rows []Row) []byte {
 	sums := make([]metrics.Summary, len(rows))
 	for i := range rows {
 		sums[i] = rows[i].Summary

@@ -93,15 +93,9 @@ func readJSON(dir, name string, into any) error {
 
 // readRuns builds the document of simulations and sweeps.
 func readRuns(dir string) (*doc.Doc, error) {
-	var stored []struct {
-		metrics.Summary
-		Settings map[string]any `json:"settings"` // of the axes of a sweep
-	}
-	if err := readJSON(dir, run.SummaryFile, &stored); err != nil {
+	stored, err := run.ReadRows(dir)
+	if err != nil {
 		return nil, err
-	}
-	if len(stored) == 0 {
-		return nil, fmt.Errorf("%s: no run", filepath.Join(dir, run.SummaryFile))
 	}
 	of, folders, swept, err := runFolders(dir)
 	if err != nil {
