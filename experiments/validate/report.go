@@ -21,7 +21,8 @@ const (
 	validationCSV   = "validate.csv"
 )
 
-// Report is the comparison of a simulation with live runs. Fields with a JSON name are in runs.json.
+// Report is the comparison of a simulation with live runs. Fields with a JSON name are in
+// runs.json.
 type Report struct {
 	Name   string         `json:"name"`
 	Device string         `json:"device"`
@@ -37,7 +38,7 @@ type ValidatedRun struct {
 	GPU           string  `json:"gpu"` // the profile of the simulation
 	Rate          float64 `json:"rate"`
 	Clients       int     `json:"concurrency,omitempty"` // of a closed loop, which has no rate
-	Trace         string  `json:"trace,omitempty"`       // its file's name; empty of lengths without one
+	Trace         string  `json:"trace,omitempty"`       // its file's name, if it has one
 	Requests      int     `json:"requests"`              // that arrive
 	Seed          uint64  `json:"seed"`
 	Variant       string  `json:"variant"` // what the axes set besides system, rate and seed
