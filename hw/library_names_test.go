@@ -25,6 +25,14 @@ func TestSuggestionsAreOfTheSameProduct(t *testing.T) {
 	_, err = llm.Load("Qwen/Qwen3-33B")
 	wantError(t, "hub", err, "https://huggingface.co/Qwen/Qwen3-33B/resolve/main/config.json",
 		"nearest in the catalogue are Qwen/Qwen3-3", "Qwen/Qwen3-32B")
+	for name, near := range map[string]string{
+		"Qwen3-32B-Instrct": "nearest Qwen/Qwen3-32B, Qwen/Qwen3-32B-FP8, Qwen/Qwen3-30B-A3B;",
+		"llama-8b":          "nearest meta-llama/Llama-3.1-8B, gradientai/Llama-3-8B-Instruct-262k,",
+		"gpt-oss-100b":      "nearest openai/gpt-oss-120b, openai/gpt-oss-20b,",
+	} {
+		_, err := llm.Load(name)
+		wantError(t, name, err, near)
+	}
 	if llm.HubName("some/folder/model") || llm.HubName("own/config.json") ||
 		!llm.HubName("Qwen/Qwen3-32B") {
 		t.Error("HubName")

@@ -211,5 +211,6 @@ func formatOf(name string, from *rows.Reader) (f Format, err error) {
 			return f, errors.New("has no " + what + " " + f.missing(from) + " of format " + name)
 		}
 	}
-	return f, errors.New("no known format; a trace has " + strings.Join(known, "; or "))
+	return f, errors.New("rename the " + what + "s to arrived_s,prompt_tokens,output_tokens, or to " +
+		"those of another format: " + strings.Join(known, "; or "))
 }

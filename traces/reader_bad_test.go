@@ -104,6 +104,20 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
+// The error of a file in no known format begins with the cure.
+func TestUnknownHeadersNameTheCure(t *testing.T) {
+	for text, cure := range map[string]string{
+		"arrived,prompt,output\n1,2,3\n": `f:1: header = "arrived,prompt,output": rename the columns ` +
+			"to arrived_s,prompt_tokens,output_tokens, or to those of another format: ",
+		`{"a": 1}` + "\n": `f:1: keys = "a": rename the keys to arrived_s,prompt_tokens,output_tokens, `,
+	} {
+		if _, _, err := sourceOf("f", text, wholeFile("")); err == nil ||
+			!strings.HasPrefix(err.Error(), cure) {
+			t.Errorf("got %v\nwant %s", err, cure)
+		}
+	}
+}
+
 // wantLineError holds an error against its place in file f.
 func wantLineError(t *testing.T, name string, err error, line int, key, value string) {
 	t.Helper()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -77,11 +78,20 @@ func ParseConfig(file string, data []byte) (Model, error) {
 	}
 	err = m.Validate()
 	if at := new(tomlfile.KeyError); errors.As(err, &at) {
-		at.Path = cmp.Or(raw.keyOf(at.Path), at.Path)
-		return Model{}, fmt.Errorf("%s: %w", file, at)
+		if err := raw.lacks(at.Path, kind); err != nil {
+			return Model{}, fmt.Errorf("%s: %w", file, err)
+		}
+		key := func(field string) string { return cmp.Or(raw.keyOf(field), field) }
+		text := fieldValue.ReplaceAllStringFunc(at.Err.Error(), func(of string) string {
+			return key(strings.TrimSuffix(of, " =")) + " ="
+		})
+		return Model{}, fmt.Errorf("%s: %w", file, tomlfile.Wrong(key(at.Path), "%s", text))
 	}
 	return m, nil
 }
+
+// fieldValue matches a field of Model that an error gives the value of.
+var fieldValue = regexp.MustCompile(`\w+ =`)
 
 // configName names a model after its checkpoint, or else after its file; a config.json is named
 // after its folder.

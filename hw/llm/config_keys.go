@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"path"
 	"slices"
@@ -92,6 +93,26 @@ func (c rawConfig) keyOf(field string) (usual string) {
 		}
 	}
 	return usual
+}
+
+// lacks returns an error if the config.json has none of the keys that give a field of Model its
+// value.
+func (c rawConfig) lacks(field string, kind *configType) error {
+	var keys []string
+	for _, k := range configKeys() {
+		switch {
+		case k.field != field || !kind.has(k.feature):
+		case c[k.key] != nil && string(bytes.TrimSpace(c[k.key])) != "null":
+			return nil
+		default:
+			keys = append(keys, k.key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	return fmt.Errorf("has no %s; add it, or save the config.json of the model's own checkpoint, "+
+		"because files of a wrapper or an adapter lack it", strings.Join(keys, " or "))
 }
 
 // refused returns a key with its value if it changes computation or KV in a way that Model does not

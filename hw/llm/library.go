@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -178,20 +180,42 @@ func NameOf(name string) string {
 	return name
 }
 
-// alikeIDs returns the three ids on the hub that begin most like an id, and then are as long.
+// Parts of a folded or plain id that tell what a model is like.
+var (
+	familyOf = regexp.MustCompile(`^[a-z]*`)
+	sizeOf   = regexp.MustCompile(`(?:^|[^a-z0-9.])([0-9.]+)b`) // billions of parameters
+)
+
+// alikeIDs returns the three ids on the hub that are most like an id: of its family and within a
+// quarter of its size, then by how they begin, by size and by length.
 func alikeIDs(id string) (near []string) {
-	differs := func(other string) (n int) {
-		a, b := builtin.Fold(path.Base(id)), builtin.Fold(path.Base(other))
-		for n < min(len(a), len(b)) && a[n] == b[n] {
-			n++
+	name := builtin.Fold(path.Base(id))
+	size := func(id string) (billions float64) {
+		if of := sizeOf.FindStringSubmatch(strings.ToLower(path.Base(id))); of != nil {
+			billions, _ = strconv.ParseFloat(of[1], 64)
 		}
-		return max(len(a), len(b)) - 1000*n
+		return billions
+	}
+	differs := func(other string) (by [4]float64) {
+		b, begins := builtin.Fold(path.Base(other)), 0
+		for begins < min(len(name), len(b)) && name[begins] == b[begins] {
+			begins++
+		}
+		times := math.Abs(math.Log(max(size(id), 0.01) / max(size(other), 0.01)))
+		if familyOf.FindString(name) != familyOf.FindString(b) || times > math.Log(1.25) {
+			by[0] = 1
+		}
+		by[1], by[2], by[3] = -float64(begins), times, float64(max(len(name), len(b)))
+		return by
 	}
 	for _, m := range Catalogue() {
 		if of := hubID.FindStringSubmatch(m.Source); of != nil {
 			near = append(near, of[1])
 		}
 	}
-	slices.SortStableFunc(near, func(a, b string) int { return differs(a) - differs(b) })
+	slices.SortStableFunc(near, func(a, b string) int {
+		x, y := differs(a), differs(b)
+		return slices.Compare(x[:], y[:])
+	})
 	return near[:3]
 }
