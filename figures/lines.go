@@ -90,7 +90,8 @@ func (p *panel) plot(vg.Length) *plot.Plot {
 	return plt
 }
 
-// atPoints labels a logarithmic x axis at its points, such as powers of two; nil if they are many.
+// atPoints labels the x axis at its points, such as simulated rates or powers of two; nil if they
+// are many.
 func (p *panel) atPoints() (ticks []plot.Tick) {
 	var all []float64
 	for _, l := range p.Lines {
@@ -101,7 +102,7 @@ func (p *panel) atPoints() (ticks []plot.Tick) {
 		}
 	}
 	slices.Sort(all)
-	if all = slices.Compact(all); !p.x.log || len(all) > mostAtPoints {
+	if all = slices.Compact(all); len(all) == 0 || len(all) > mostAtPoints {
 		return nil
 	}
 	apart := 0.06 * (p.x.of(p.x.high) - p.x.of(p.x.low))

@@ -103,13 +103,13 @@
     });
   }
 
-  // Ends are seldom round, and have no labels. A logarithmic axis has labels at its few points, else at 1, or 1, 2 and 5, of a decade.
+  // Ends are seldom round, and have no labels. An axis has labels at its few points, else a logarithmic one at 1, or 1, 2 and 5, of a decade.
   function ends(e, log, points) {
     if (!e) return {};
     const round = v => Number(v.toPrecision(1)) === v, label = { color: ink().soft, fontSize: 12, hideOverlap: true, formatter: tick };
-    if (!log) return { min: e[0], max: e[1], axisLabel: Object.assign(label, { showMinLabel: round(e[0]), showMaxLabel: round(e[1]) }) };
-    const ticks = [...new Set(points)], few = e[1] / e[0] < 300;
-    if (!ticks.length || ticks.length > 8) {
+    const ticks = [...new Set(points)], few = e[1] / e[0] < 300, many = !ticks.length || ticks.length > 8;
+    if (!log && many) return { min: e[0], max: e[1], axisLabel: Object.assign(label, { showMinLabel: round(e[0]), showMaxLabel: round(e[1]) }) };
+    if (many) {
       ticks.length = 0;
       for (let d = Math.floor(Math.log10(e[0])); d <= Math.log10(e[1]); d++)
       for (const k of few ? [1, 2, 5] : [1]) if (k * 10 ** d >= e[0] && k * 10 ** d <= e[1]) ticks.push(Number((k * 10 ** d).toPrecision(1)));
