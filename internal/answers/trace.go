@@ -20,9 +20,12 @@ func Trace(t *traces.Description) *doc.Doc {
 	}
 	d.Lead = []string{lead}
 	lengths := doc.Table{Title: "Lengths", Columns: doc.Columns("", ">requests", ">mean", ">min",
-		">P1", ">P5", ">P25", ">P50", ">P75", ">P95", ">P99", ">max")}
+		">P50", ">P95", ">P99", ">max")}
+	further := doc.Table{Title: "Further quantiles", Columns: doc.Columns("", ">P1", ">P5", ">P25",
+		">P75")}
 	add := func(name string, n int, q traces.Quantiles) {
-		lengths.Add(name, n, q.Mean, q.Min, q.P1, q.P5, q.P25, q.P50, q.P75, q.P95, q.P99, q.Max)
+		lengths.Add(name, n, q.Mean, q.Min, q.P50, q.P95, q.P99, q.Max)
+		further.Add(name, q.P1, q.P5, q.P25, q.P75)
 	}
 	add("prompt tokens", t.Requests, t.Prompt)
 	add("output tokens", t.Requests, t.Output)
@@ -31,10 +34,11 @@ func Trace(t *traces.Description) *doc.Doc {
 	}
 	for _, s := range t.Sets {
 		lengths.Rule()
+		further.Rule()
 		add(s.Set+" prompt", s.Requests, s.Prompt)
 		add(s.Set+" output", s.Requests, s.Output)
 	}
-	d.Tables = append(d.Tables, lengths)
+	d.Tables = []doc.Table{lengths, further}
 	if t.Prefix != nil {
 		d.Tables = append(d.Tables, reused(t.Prefix))
 		d.Figures = append(d.Figures, byCapacity(filepath.Base(t.Path), t.Prefix))
@@ -90,8 +94,8 @@ func byCapacity(trace string, r *traces.Reuse) doc.Figure {
 
 // reused returns the table of possible prefix cache hits.
 func reused(r *traces.Reuse) doc.Table {
-	t := doc.Table{Title: "Prefix caches", Note: fmt.Sprintf("Prefix caches under LRU, blocks of %d "+
-		"tokens, %s of %s KiB of KV a token; requests in sequence:", r.BlockTokens, r.Model,
+	t := doc.Table{Title: "Prefix caches", Note: fmt.Sprintf("LRU, blocks of %d tokens, %s of "+
+		"%s KiB of KV a token; requests in sequence", r.BlockTokens, r.Model,
 		stats.Digits(float64(r.TokenBytes)/1024)),
 		Columns: doc.Columns("", ">size|GiB", ">found|prompt tokens", ">share|% of all",
 			">Belady|% of all")}

@@ -29,7 +29,7 @@ type traceFile struct {
 type describeCmd struct {
 	traceFile
 	Model string `placeholder:"MODEL" complete:"models" help:"Model that sets the size of KV in prefix caches, and whose tokenizer counts the texts of a trace: a name, a config.json or a folder with one. Default: llama3.1-8b, or the model of the configuration."`
-	Out   string `placeholder:"DIR" help:"Write the description there, and draw prefix.png if the trace has the content of prompts."`
+	Out   string `placeholder:"DIR" help:"Write the description into this folder, and draw prefix.png if the trace has the content of prompts."`
 	JSON  bool   `name:"json" help:"Print one JSON object and nothing else."`
 
 	inputs []string // of a configuration
