@@ -37,6 +37,9 @@ type Point struct {
 	// NoRate is set if the model, the card or the trace differs from the built-in experiment's and no
 	// rate is named, so that rates have to be chosen. NoRequests is the same for their number.
 	NoRate, NoRequests bool
+	// ByRecord is set if the configuration names no system, so that a record's server is simulated by
+	// the preset that its kind of log suggests.
+	ByRecord bool
 }
 
 // PointName returns the name of a point: system, number of replicas if several, load and seed.

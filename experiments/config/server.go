@@ -40,6 +40,7 @@ func LoadServer(path string, sets []string, identified bool, preset string) (p P
 	if err := l.set(sets); err != nil {
 		return p, err
 	}
+	byRecord := len(l.presets) == 0 && len(l.custom) == 0
 	l.serverSystem(identified, cmp.Or(preset, ServerPreset))
 	// until the record's
 	l.cfg.Workload = traces.DefaultSpec()
@@ -53,6 +54,7 @@ func LoadServer(path string, sets []string, identified bool, preset string) (p P
 		return p, err
 	}
 	p = runs[0]
+	p.ByRecord = byRecord
 	p.Workload.PrefixHit = 1 // a record may have hits
 	p.Warnings = l.effects.warnings()
 	// A request that the server took whole is replayed whole or not at all.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
@@ -42,7 +43,7 @@ type ReplayReport struct {
 	Name     string          `json:"name"`
 	File     string          `json:"file"`            // of the record, as a reader knows it
 	Format   string          `json:"format"`          // of the record
-	Notes    []string        `json:"notes,omitempty"` // of the record (Record.Notes)
+	Notes    []string        `json:"notes,omitempty"` // of the record and its server
 	Recorded int             `json:"requests"`        // of the record
 	SpanS    float64         `json:"span_s"`          // from its first arrival to the last
 	Engine   string          `json:"engine"`
@@ -59,6 +60,22 @@ type ReplayReport struct {
 	Requests    []Replayed         `json:"-"` // that are compared, in order of arrival
 	Comparisons []RecordComparison `json:"-"`
 	Files       []string           `json:"-"`
+}
+
+// notes returns the notes of the record, and why the system was chosen if the configuration names
+// none.
+func (r *Replay) notes() []string {
+	notes, system := slices.Clone(r.Record.Notes), r.Config.System.Name
+	switch {
+	case !r.Config.ByRecord:
+	case r.Record.Server() != "":
+		notes = append(notes, fmt.Sprintf("%s is simulated because the log is one of its client's; "+
+			"--set system.preset=NAME chooses another (sparseserve list systems).", system))
+	default:
+		notes = append(notes, fmt.Sprintf("%s is simulated because the log names no version of its "+
+			"server; --set system.preset=NAME chooses another (sparseserve list systems).", system))
+	}
+	return notes
 }
 
 // Do simulates the record and writes the result folder, a run.Folder. It returns run.ErrTaken if
@@ -90,7 +107,7 @@ func (r *Replay) Do(ctx context.Context) (report *ReplayReport, err error) {
 	}
 	trace := filepath.Join(r.Dir, replayTrace)
 	out := &ReplayReport{
-		Name: r.Name, File: r.File, Format: r.Record.Format, Notes: r.Record.Notes,
+		Name: r.Name, File: r.File, Format: r.Record.Format, Notes: r.notes(),
 		Recorded: len(r.Record.Requests),
 		SpanS:    last, Engine: r.Config.System.Engine,
 		Changed: config.Changed(r.Config.Card), Failed: r.Record.Failed, SkipS: r.Skip,

@@ -76,7 +76,8 @@ func TestComparisonOfAFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := Comparison(report)
-	if len(d.Lead) != 4 || len(d.Tables) < 3 || len(d.Warnings) == 0 {
+	if len(d.Lead) != 5 || !strings.Contains(d.Lead[1], "because the log names no version") ||
+		len(d.Tables) < 3 || len(d.Warnings) == 0 {
 		t.Errorf("the document is %+v", d)
 	}
 	same(t, r.Dir, d)
