@@ -115,7 +115,7 @@ func TestPurchaseDocument(t *testing.T) {
 		"5.4 % and 0.0192 s error of such predictions, measured",
 		"15 % error is assumed, because no such run was measured",
 		"cheapest without a margin 4 replicas of vllm-0.15 gpu=a100-80gb tensor_parallel=1, $7.16 an",
-		"headroom 50 %: up to 30.0 requests/s, then it misses tbt; at 31.5, P99 TBT <= 0.1275 s has",
+		"headroom 50 %: up to 30.0 requests/s, then it misses TBT; at 31.5, P99 TBT <= 0.1275 s has",
 		"limits P99 TBT <= 0.15 s: 31 % used; P99 TTFT <= 2 s: 8 % used",
 		"steps of 8192 tokens at most; tried: 1024 8192",
 		"preempted 7 times under the load; 1.1 % of the steps' time computes lost KV again",
@@ -123,7 +123,8 @@ func TestPurchaseDocument(t *testing.T) {
 		"accuracy full attention: the model's own", "error vLLM 0.15 on an H100: mean TTFT -5.4 to",
 		"weakest P99 of TTFT", "a replica: vllm serve meta-llama/Llama-3.1-8B", "it lacks",
 		"1 of at least 3 seeds", "seed 1",
-		"vllm-0.15 gpu=a100-80gb tensor_parallel=2 3 x 2 a100-80gb $10.74 tbt 54, ttft 11")
+		"vllm-0.15 gpu=a100-80gb tensor_parallel=2 3 x 2 a100-80gb $10.74 - - P99 TBT 54, P99 TTFT "+
+			"11 dearer, so its headroom is not searched")
 	for i := range a.Candidates {
 		c := &a.Candidates[i]
 		expectIn(t, text, strings.Join([]string{c.Name, c.Outcome, capacity.USD(c.USDPerHour),
@@ -136,8 +137,10 @@ func TestPurchaseDocument(t *testing.T) {
 	a.Candidates[5].Outcome, a.Candidates[5].Reason = capacity.Misses, "misses tbt"
 	expectIn(t, sameFromFolder(t, "purchase.json", a, of),
 		"error vLLM 0.15 on an H100: not measured (",
-		"a replica: no command: engine x is not vLLM", "misses tbt",
+		"a replica: no command: engine x is not vLLM", "misses TBT",
 		"cheapest nothing is cheaper without a margin")
+	a.Candidates[4].Outcome, a.Candidates[4].Replicas = capacity.Dearer, 0
+	expectIn(t, sameFromFolder(t, "purchase.json", a, of), "tensor_parallel=2 not searched - - - P99")
 	a.Choice, a.Nearest = nil, &a.Candidates[5]
 	a.Nearest.Limits[0].Of, a.Nearest.Limits[1].Of = 1.76, 0.5
 	expectIn(t, sameFromFolder(t, "purchase.json", a, of),

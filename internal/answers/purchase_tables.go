@@ -28,12 +28,18 @@ func shownTable(a *capacity.Purchase, shown []*capacity.Choice) doc.Table {
 	t := doc.Table{Title: "Candidates", Columns: doc.Columns("candidate", "replicas x GPUs",
 		">cost|$/hour", ">holds|"+a.LoadUnit, ">headroom|%", "nearest limits|% of it",
 		"short of, or why not")}
+	some := slices.ContainsFunc(shown, func(c *capacity.Choice) bool { return c.Replicas > 0 })
 	for _, c := range shown {
 		var replicas string
 		var cost, holds, headroom doc.Cell
-		if c.Replicas > 0 {
+		switch {
+		case c.Replicas > 0:
 			replicas = fmt.Sprintf("%d x %d %s", c.Replicas, c.GPUs/c.Replicas, CardName(c.GPU))
 			cost = dollars(c.USDPerHour)
+		case some && c.Outcome == capacity.Dearer:
+			replicas = "not searched"
+		case some:
+			replicas = c.Outcome
 		}
 		if c.Largest != nil && c.Headroom != nil {
 			holds = doc.Number(*c.Largest)
@@ -41,23 +47,45 @@ func shownTable(a *capacity.Purchase, shown []*capacity.Choice) doc.Table {
 		}
 		var limits []string
 		for _, l := range c.Limits[:min(2, len(c.Limits))] {
-			limits = append(limits, fmt.Sprintf("%s %.0f", l.Name, 100*l.Of))
+			limits = append(limits, fmt.Sprintf("%s %.0f", limitName(&l), 100*l.Of))
 		}
 		t.Add(c.Name, replicas, cost, holds, headroom, strings.Join(limits, ", "),
 			cmp.Or(strings.Join(c.Short[:min(2, len(c.Short))], ", then "), whyNot(c)))
 	}
+	fillBlanks(&t)
 	return t
 }
 
-// whyNot explains why a candidate is not the choice, unless its price explains it.
+// limitName names a limit without its value, such as P99 TTFT.
+func limitName(l *capacity.Share) string {
+	if name, _, bound := strings.Cut(l.Limit, " <= "); bound {
+		return name
+	}
+	return boundName.Replace(l.Name)
+}
+
+// fillBlanks writes a dash into the blank cells of the columns that have content.
+func fillBlanks(t *doc.Table) {
+	for _, column := range t.Shown() {
+		for i := range t.Rows {
+			if t.Rows[i].At(column) == "" {
+				t.Rows[i].Cells[column] = doc.None()
+			}
+		}
+	}
+}
+
+// whyNot explains why a candidate is not the choice.
 func whyNot(c *capacity.Choice) string {
-	switch c.Outcome {
-	case capacity.TooLarge:
+	switch {
+	case c.Outcome == capacity.Meets && c.Largest == nil:
+		return "dearer, so its headroom is not searched"
+	case c.Outcome == capacity.TooLarge:
 		return c.Outcome + " for its GPUs"
-	case capacity.TooShort:
+	case c.Outcome == capacity.TooShort:
 		return "its context is " + c.Outcome + " for the traffic"
 	}
-	return c.Reason
+	return boundName.Replace(c.Reason)
 }
 
 // candidateTable lists the result of every candidate, and its cost at each price.
@@ -71,8 +99,9 @@ func candidateTable(a *capacity.Purchase) doc.Table {
 		t.Add(c.Name, c.Outcome, dollars(c.USDPerHour),
 			strings.TrimSuffix(c.Price.Provider+", "+c.Price.Date, ", "), dollars(c.Price.USDPerHour),
 			dollars(c.USDPerMInput), dollars(c.USDPerMOutput), dollars(c.USDPerMTotal),
-			known(c.ThroughputTokS), c.Runs, c.Reason)
+			known(c.ThroughputTokS), c.Runs, boundName.Replace(c.Reason))
 	}
+	fillBlanks(&t)
 	return t
 }
 
