@@ -7,6 +7,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/bracket"
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
 // Answer is the answer to a threshold's question at one value.
@@ -115,17 +116,18 @@ func (t *test) words(c *Crossing, low, high *Answer) string {
 	name := t.r.Knob.Name
 	at := func(a *Answer) string {
 		if !t.r.Knob.Factor {
-			return a.Setting
+			return stats.Short(a.Setting)
 		}
 		settings, err := t.r.Knob.settings(t.study.cfg, a.Setting)
 		if err != nil || len(settings) == 0 {
-			return "x " + a.Setting
+			return "x " + stats.Short(a.Setting)
 		}
-		return "x " + a.Setting + " (" + strings.TrimSpace(config.SettingsLabel(settings)) + ")"
+		return fmt.Sprintf("x %s (%s)", stats.Short(a.Setting),
+			strings.TrimSpace(config.SettingsLabel(settings)))
 	}
 	if low.Verdict == high.Verdict {
 		return fmt.Sprintf("%s at %s = %s and at %s: no threshold between", t.answer(low), name,
-			low.Setting, high.Setting)
+			stats.Short(low.Setting), stats.Short(high.Setting))
 	}
 	text := fmt.Sprintf("%s at %s = %s, %s at %s", t.answer(low), name, at(low), t.answer(high),
 		at(high))

@@ -155,7 +155,8 @@ var published = []struct {
 		"", 8.03, 131072},
 	{"llava-1.5-7b-hf", `{"architectures": ["LlavaForConditionalGeneration"], "image_token_index": 32000, "model_type": "llava", "text_config": {"_name_or_path": "lmsys/vicuna-7b-v1.5",
 		"max_position_embeddings": 4096, "model_type": "llama", "torch_dtype": "float16", "vocab_size": 32064}, "torch_dtype": "float16", "vision_config": {"hidden_size": 1024}, "vocab_size": 32064}`,
-		"has no num_hidden_layers or num_layers; add it, or save the config.json of the model's own checkpoint, because files of a wrapper or an adapter lack it", 0, 0},
+		"has no num_hidden_layers or num_layers; add it, or save the config.json of the model's own " +
+			"checkpoint, because files of a wrapper or an adapter lack it", 0, 0},
 	{"llava-v1.5-7b", `{"hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 11008, "max_position_embeddings": 4096, "mm_projector_type": "mlp2x_gelu",
 		"mm_vision_tower": "openai/clip-vit-large-patch14-336", "model_type": "llava", "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 32, "vocab_size": 32000}`,
 		"", 6.74, 524288},

@@ -178,7 +178,7 @@ func (r *Runs) view() *view {
 		if first.Replicas > 1 && v.x.key != replicasKey {
 			row.series += fmt.Sprint(" x", first.Replicas)
 		}
-		row.series += settingsText(row.set, axes, v.x.key, "model", "gpu")
+		row.series += settingsText(row.shown, axes, v.x.key, "model", "gpu")
 		if v.x.key != "" {
 			row.at = config.KeyName(v.x.key) + "=" + stats.Tick(row.x)
 		}

@@ -48,9 +48,11 @@ func (l load) words(unit string) string {
 // runRow is one system at one load under one setting of the axes, with a run for each seed.
 type runRow struct {
 	set    []string // the value of each axis
+	shown  []string // the values as they are shown
 	load   load
 	system string
 	name   string // the system with its settings
+	group  int    // rows of a group stand together between rules
 	runs   []*metrics.Summary
 }
 
@@ -85,6 +87,30 @@ func (r *Runs) set(run int, axes []string) []string {
 	return values
 }
 
+// short returns a function that shortens the values of axes for display, where no two values of an
+// axis then look alike.
+func (r *Runs) short(axes []string) func(set []string) []string {
+	alike := make([]bool, len(axes))
+	of := map[string]string{} // the value of an axis and a short text
+	for run := range r.Sums {
+		for i, value := range r.set(run, axes) {
+			key := axes[i] + " " + stats.Short(value)
+			first, known := of[key]
+			alike[i] = alike[i] || known && first != value
+			of[key] = value
+		}
+	}
+	return func(set []string) []string {
+		values := slices.Clone(set)
+		for i := range values {
+			if !alike[i] {
+				values[i] = stats.Short(values[i])
+			}
+		}
+		return values
+	}
+}
+
 // settingsText lists axes with the values that are set, each after a comma, without some keys.
 func settingsText(set, axes []string, without ...string) (text string) {
 	for i, value := range set {
@@ -116,11 +142,13 @@ func systemOf(s *metrics.Summary) string {
 // rows groups the runs by setting and load, systems in the order of the runs.
 func (r *Runs) rows(axes []string) []runRow {
 	var rows []runRow
+	short := r.short(axes)
 	order := map[string]int{} // of settings
 	for i := range r.Sums {
 		s := &r.Sums[i]
 		one := runRow{set: r.set(i, axes), load: loadOf(s), system: systemOf(s)}
-		one.name = one.system + settingsText(one.set, axes)
+		one.shown = short(one.set)
+		one.name = one.system + settingsText(one.shown, axes)
 		key := fmt.Sprint(one.set)
 		if _, known := order[key]; !known {
 			order[key] = len(order)
@@ -140,7 +168,25 @@ func (r *Runs) rows(axes []string) []runRow {
 		return cmp.Or(cmp.Compare(order[fmt.Sprint(a.set)], order[fmt.Sprint(b.set)]),
 			cmp.Compare(a.load.clients, b.load.clients), cmp.Compare(a.load.rate, b.load.rate))
 	})
+	group(rows)
 	return rows
+}
+
+// group groups adjacent rows with one load and setting, or else, if each has only one row, with one
+// setting.
+func group(rows []runRow) {
+	for _, alike := range []func(a, b *runRow) bool{(*runRow).with,
+		func(a, b *runRow) bool { return slices.Equal(a.set, b.set) },
+		func(a, b *runRow) bool { return true }} {
+		for i := range rows[1:] {
+			if rows[i+1].group = rows[i].group; !alike(&rows[i], &rows[i+1]) {
+				rows[i+1].group++
+			}
+		}
+		if rows[len(rows)-1].group < len(rows)-1 {
+			return
+		}
+	}
 }
 
 // with reports whether two rows differ only by their system.

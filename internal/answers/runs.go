@@ -87,10 +87,10 @@ type runTable struct {
 	last *runRow
 }
 
-// add adds a row. If its load or setting differs from the previous row, it begins a group.
+// add adds a row.
 func (t *runTable) add(r *runRow, cells ...doc.Cell) {
 	t.Rows = append(t.Rows, doc.Row{Cells: append(doc.Texts(r.load.String(), r.name), cells...),
-		Ruled: t.last != nil && !r.with(t.last)})
+		Ruled: t.last != nil && r.group != t.last.group})
 	t.last = r
 }
 
@@ -154,6 +154,10 @@ func (r *Runs) results(head []doc.Column, rows []runRow) doc.Table {
 	if len(signs) > 0 {
 		t.Legend = append(t.Legend, strings.Join(signs, "; "))
 	}
+	if slices.ContainsFunc(rows, aboveP99) {
+		t.Legend = append(t.Legend, "a mean above its P99: fewer than 1 % of the values are so large "+
+			"that they raise the mean")
+	}
 	t.Legend = append(t.Legend, r.Levels()...)
 	if slices.ContainsFunc(r.Sums, func(s metrics.Summary) bool {
 		return s.RequestGoodput != nil && s.GoodShare == nil // not each request is judged
@@ -161,6 +165,16 @@ func (r *Runs) results(head []doc.Column, rows []runRow) doc.Table {
 		t.Legend = append(t.Legend, "the column SLO judges these statistics of a run, not each request")
 	}
 	return t.Table
+}
+
+// aboveP99 reports whether the mean of a latency is above its P99.
+func aboveP99(r runRow) bool {
+	return slices.ContainsFunc([]string{"ttft", "tbt"}, func(latency string) bool {
+		of := metrics.AllOf(latency+"_mean", latency+"_p99")
+		mean, known := r.mean(&of[0])
+		p99, also := r.mean(&of[1])
+		return known && also && mean > p99
+	})
 }
 
 // share returns the share of served requests in %: never 100 if one was rejected.
@@ -308,11 +322,13 @@ func (r *Runs) which(numbers []string) string {
 		return "all runs"
 	}
 	axes := r.axes()
+	short := r.short(axes)
 	type place struct{ system, load string }
 	var places []place
 	for i := range r.Sums {
 		if s := &r.Sums[i]; slices.Contains(numbers, strconv.Itoa(i)) {
-			places = append(places, place{s.System + settingsText(r.set(i, axes), axes), loadOf(s).String()})
+			places = append(places, place{s.System + settingsText(short(r.set(i, axes)), axes),
+				loadOf(s).String()})
 		}
 	}
 	systems := distinct(places, func(p *place) string { return p.system })

@@ -124,6 +124,50 @@ func TestSettingsStandTogether(t *testing.T) {
 	}
 }
 
+// Rows of one setting stand between rules, and values that look different with three digits have no
+// more.
+func TestRowsAreGroupedByTheAxis(t *testing.T) {
+	table := func(values ...float64) (rows []string) {
+		r := &Runs{Unit: "requests/s"}
+		for _, v := range values {
+			for _, rate := range []float64{0.1, 0.2} {
+				r.Sums = append(r.Sums, metrics.Summary{System: "s", Rate: rate, Completed: 1,
+					TBT: metrics.Stats{Mean: 2 * v, P99: 1}})
+				r.Settings = append(r.Settings, map[string]any{"card.link_h2d": v})
+			}
+		}
+		results := r.Doc().Tables[0]
+		for _, row := range results.Rows {
+			name := row.At(1)
+			if row.Ruled {
+				name = "rule, " + name
+			}
+			rows = append(rows, name)
+		}
+		above := slices.ContainsFunc(results.Legend, func(line string) bool {
+			return strings.HasPrefix(line, "a mean above its P99: fewer than 1 % of the values")
+		})
+		if want := slices.Max(values) > 0.5; above != want {
+			t.Errorf("%v: the legend %q explains a mean above its P99: %t", values, results.Legend, above)
+		}
+		return rows
+	}
+	for _, c := range []struct {
+		values []float64
+		want   []string
+	}{
+		{[]float64{0.2255, 12.3456}, []string{"s, link_h2d=0.226", "s, link_h2d=0.226",
+			"rule, s, link_h2d=12.3", "s, link_h2d=12.3"}},
+		{[]float64{0.2255, 0.2259}, []string{"s, link_h2d=0.2255", "s, link_h2d=0.2255",
+			"rule, s, link_h2d=0.2259", "s, link_h2d=0.2259"}},
+		{[]float64{0.25}, []string{"s", "s"}},
+	} {
+		if rows := table(c.values...); !slices.Equal(rows, c.want) {
+			t.Errorf("rows %q, want %q", rows, c.want)
+		}
+	}
+}
+
 // The answer is the largest load below the first that misses the service level.
 func TestSustainedLoads(t *testing.T) {
 	var sums []metrics.Summary

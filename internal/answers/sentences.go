@@ -24,7 +24,7 @@ func (r *Runs) sustained(axes []string, rows []runRow) (sentences []string) {
 		if text := r.sentence(rows[first:last]); text != "" {
 			var words []string
 			for i, key := range axes {
-				words = append(words, config.KeyName(key)+" "+rows[first].set[i])
+				words = append(words, config.KeyName(key)+" "+rows[first].shown[i])
 			}
 			if len(words) > 0 {
 				text = strings.Join(words, ", ") + ": " + text

@@ -127,9 +127,9 @@ func ends(p *whatif.Change) (low, high float64) {
 // settingOf returns a value of a knob in words.
 func settingOf(k *whatif.KnobResult, value string) string {
 	if k.Factor {
-		return "x " + value
+		return "x " + stats.Short(value)
 	}
-	return value
+	return stats.Short(value)
 }
 
 // mostEffect returns a sentence on the knob with the largest effect.

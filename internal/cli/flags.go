@@ -20,7 +20,7 @@ type settings struct {
 
 // resultFlags set the destination of a command's answer.
 type resultFlags struct {
-	Out   string `placeholder:"DIR" help:"Result folder. A folder with the same question is continued. Default: a folder below out/ with the name and settings of the configuration, and a number if that folder holds other results."`
+	Out   string `placeholder:"DIR" help:"Folder for the results. The command continues a folder that answers the same question, and refuses one with other results. Default: below out/, named after the configuration and its settings, with a number if taken."`
 	Force bool   `help:"Replace other results in the folder."`
 	JSON  bool   `name:"json" help:"Print JSON and nothing else."`
 }

@@ -132,6 +132,16 @@ func Digits(v float64) string {
 	return strconv.FormatFloat(v, 'f', min(decimals, 6), 64)
 }
 
+// Short shortens a number to three significant digits, but keeps the digits before the point. It
+// returns other texts as they are.
+func Short(number string) string {
+	v, err := strconv.ParseFloat(number, 64)
+	if err != nil || v == math.Trunc(v) || math.IsInf(v, 0) || math.IsNaN(v) {
+		return number
+	}
+	return Exact(Significant(v, max(3, 1+int(math.Floor(math.Log10(math.Abs(v)))))))
+}
+
 // Exact formats a value with as many digits as it needs to be read back.
 func Exact(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
