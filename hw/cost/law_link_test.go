@@ -55,7 +55,8 @@ func TestLaw11MonotoneLink(t *testing.T) {
 }
 
 // Law 6: bytes over the link, both directions apart and together, against
-// bandwidth x interval, over every layer of random steps.
+// bandwidth x interval, over every layer of random steps. Rows of hot buffers and a prefix that is
+// loaded by layers share the link.
 func TestLaw6LinkBandwidth(t *testing.T) {
 	allPairs(t, func(t *rapid.T, p *hw.Profile, m *llm.Model) {
 		opts := drawOptions(t)
@@ -69,9 +70,13 @@ func TestLaw6LinkBandwidth(t *testing.T) {
 		for step := range 3 {
 			s.Start = d.now + des.Time(rapid.IntRange(0, 1e7).Draw(t, "gap"))
 			s.DRAMBytes = logInt(t, 1<<40, "pool")
+			if s.Prefix = (sim.PrefixLoad{}); opts.HotSlots > 0 {
+				s.Prefix = sim.PrefixLoad{Bytes: logInt(t, 1<<34, "prefix") - 1, ByLayer: true}
+			}
 			if err := d.Begin(&s); err != nil {
 				t.Fatal(err)
 			}
+			from, up := d.now, 0.0 // bytes of rows
 			for layer := range 4 {
 				w := sim.Work{Tokens: int(logInt(t, 4096, "tokens"))}
 				mv := kv.Moves{Layer: layer, Loads: logInt(t, 1e5, "loads") - 1,
@@ -92,6 +97,13 @@ func TestLaw6LinkBandwidth(t *testing.T) {
 					(1+1e-9)+1 {
 					t.Fatalf("step %d: %g bytes both ways in %gs, limit %g", step, loaded+saved, seconds,
 						most*seconds)
+				}
+				up += loaded
+				d.awaitPrefix(layer)
+				if part := float64(s.Prefix.Bytes) * float64(layer+1) / float64(m.Layers); part > 0 &&
+					up+part > h2d*((d.now-from).Seconds()+1e-8) {
+					t.Fatalf("step %d: %g bytes of rows and %g of a prefix loaded in %v", step, up, part,
+						d.now-from)
 				}
 				at, drained = d.now, d.saves.drained
 				if err := d.Compute(layer, &w); err != nil {

@@ -74,7 +74,7 @@ func (d *Device) beside(unshared, saving des.Time, bytes float64) (both, slowed 
 }
 
 // load waits for n blocks. If saves run meanwhile and both exceed the link's duplex limit, both are
-// slowed by the same factor.
+// slowed by the same factor. A prefix that loads meanwhile waits.
 func (d *Device) load(n, blockBytes int64) {
 	d.awaitLate()
 	d.costs.notes.mark(notePool, d.bigPool, float64(d.step.DRAMBytes)/(1<<30))
@@ -82,6 +82,7 @@ func (d *Device) load(n, blockBytes int64) {
 	unshared := nanoseconds(d.loader.seconds(n, blockBytes))
 	both, slowed := d.beside(unshared, q.work, float64(n)*float64(blockBytes))
 	d.loading += unshared - both + slowed
+	d.prefixes.wait(d.now, unshared-both+slowed)
 	if slowed == both {
 		d.pass(unshared, &d.phases.LoadStall)
 		return

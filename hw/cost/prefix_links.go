@@ -99,6 +99,14 @@ func (d *Device) beginPrefix() {
 	}
 }
 
+// wait makes the rest of the loads that run at a time wait while the link loads other blocks, which
+// a layer's attention waits for.
+func (p *prefixLinks) wait(at, t des.Time) {
+	if p.landed > at {
+		p.landed, p.from, p.until = p.landed+t, p.from+t, p.until+t
+	}
+}
+
 // awaitPrefix waits for a layer's part of the step's prefix load.
 func (d *Device) awaitPrefix(layer int) {
 	if p := &d.prefixes; p.until > d.now && d.step.Prefix.ByLayer {
