@@ -42,7 +42,7 @@ func (s *Server) arrival(t Ticket) error {
 	}
 	r := s.free.take()
 	r.arrival, r.record = a, t.Record
-	r.Request = sched.NewRequest(t.ID, prompt, a.Output)
+	r.Request = sched.NewRequest(t.ID, prompt, a.Output, &r.table)
 	r.Resume(t.Generated)
 	if s.future != nil && t.ID > s.future.Requests() {
 		return fmt.Errorf("sim: request %d arrives, and Config.Future has %d", t.ID,

@@ -10,7 +10,6 @@ import (
 	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
-	"github.com/sparseserve/sparseserve/sim/memory"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
@@ -114,35 +113,4 @@ func TestBoundedTokens(t *testing.T) {
 	if checked == 0 {
 		t.Error("nothing was bounded")
 	}
-}
-
-// A budget with windows holds what each layer keeps: all blocks of a context, or the blocks of the
-// window and the next one.
-func TestWindowBudget(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		draw := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
-		block, kept := draw("block", 1, 16), draw("kept", 1, 9)
-		w := memory.Windows{Layers: int64(draw("windows", 1, 5)), Full: int64(draw("full", 0, 5)),
-			Blocks: int64(kept)}
-		total := int64(draw("total", 0, 2000))
-		b := memory.NewBudget(total, block, 0)
-		b.Windows = w
-		tokens := draw("tokens", 1, 3000)
-		var want int64
-		for range w.Layers {
-			want += int64(min(kept, (tokens+block-1)/block))
-		}
-		for range w.Full {
-			want += int64((tokens + block - 1) / block)
-		}
-		if got := b.Fits(tokens); got != (want <= total) {
-			t.Fatalf("%d tokens need %d blocks of %d: fits %v", tokens, want, total, got)
-		}
-		if most := b.Tokens(total); most < 1<<40 {
-			if most > 0 && !b.Fits(int(most)) || b.Fits(int(most)+block) {
-				t.Fatalf("%d blocks hold %d tokens, which fits %v, and %d more %v", total, most,
-					b.Fits(int(most)), block, b.Fits(int(most)+block))
-			}
-		}
-	})
 }

@@ -84,9 +84,9 @@ func newBuffered(m resident) (*buffered, error) {
 		}
 	}
 	groups := int64(geo.Groups())
-	b.hot = memory.NewHot(memory.HotConfig{HBM: m.HBMBytes, BlockTokens: geo.BlockTokens,
-		Block: geo.BlockBytes * groups, Meta: geo.MetaBytes * groups, Slots: int64(spec.HotBlocks()),
-		Keep: spec.Offload.HotRelease == ReleaseShort}, m.Memory.(memory.Host))
+	b.hot = memory.NewHot(memory.HotConfig{HBM: m.HBMBytes, Block: geo.BlockBytes * groups,
+		Meta: geo.MetaBytes * groups, Slots: int64(spec.HotBlocks()),
+		Keep: spec.Offload.HotRelease == ReleaseShort}, m.Memory.(*memory.Pool))
 	b.Memory = b.hot
 	return b, nil
 }

@@ -27,16 +27,7 @@ type prefixes struct {
 // newMemory returns KV memory of the given number of blocks.
 func (s *Server) newMemory(blocks int64) (memory.Memory, error) {
 	spec := &s.Spec
-	if !spec.CachesPrefixes() {
-		budget := memory.NewBudget(blocks, s.Geometry.BlockTokens, spec.Watermark)
-		if s.Model.WindowLayers > 0 {
-			budget.Windows = memory.Windows{Layers: int64(s.Model.WindowLayers),
-				Full:   int64(s.Model.Layers - s.Model.WindowLayers),
-				Blocks: int64(s.Geometry.Blocks(s.Model.BoundTokens) + 1)}
-		}
-		return budget, nil
-	}
-	if why := spec.NoPrefixCache(); why != "" {
+	if why := spec.NoPrefixCache(); spec.CachesPrefixes() && why != "" {
 		return nil, fmt.Errorf("sim: a prefix cache %s", why)
 	}
 	var lower *memory.Lower
@@ -70,11 +61,8 @@ func (s *Server) newMemory(blocks int64) (memory.Memory, error) {
 		return memory.NewRadix(blocks, size, spec.Watermark, lower), nil
 	}
 	pool := memory.NewPool(blocks, size, spec.Watermark, lower)
-	switch s.Model.WindowLayers {
-	case 0:
-	case s.Model.Layers:
-		return nil, fmt.Errorf("sim: a prefix cache in HBM needs layers that keep whole contexts")
-	default:
+	pool.Unshared = !spec.CachesPrefixes()
+	if s.Model.WindowLayers > 0 {
 		pool.Layers = s.windowLayers()
 	}
 	pool.Late = spec.Offload.On // a block can be shared once it is saved
@@ -82,7 +70,7 @@ func (s *Server) newMemory(blocks int64) (memory.Memory, error) {
 	return pool, nil
 }
 
-// windowLayers describes the layers of a model with windows and a prefix cache.
+// windowLayers describes the layers of a model with windows.
 func (c *Config) windowLayers() memory.WindowLayers {
 	unit, spec := c.layersOfBlock(), &c.Spec
 	l := memory.WindowLayers{Full: (c.Model.Layers - c.Model.WindowLayers) / unit,
@@ -94,11 +82,8 @@ func (c *Config) windowLayers() memory.WindowLayers {
 }
 
 // layersOfBlock returns the number of layers whose KV a block of memory holds where some have
-// windows: one, or with a prefix cache as many as divide both kinds of layers.
+// windows: as many as divide both kinds of layers.
 func (c *Config) layersOfBlock() int {
-	if !c.Spec.CachesPrefixes() {
-		return 1
-	}
 	a, b := c.Model.WindowLayers, c.Model.Layers-c.Model.WindowLayers
 	for b > 0 {
 		a, b = b, a%b
@@ -146,7 +131,6 @@ func (p *prefixes) arrive(r *request) {
 	if p.Spec.PrefixTiers() {
 		r.table.Stored(p.prefixHit(a.Cached, r.Prompt))
 	}
-	r.Grant.Table = &r.table
 }
 
 // begin counts the hit of a prefill that begins, for the first time or after a preemption, and adds

@@ -29,7 +29,7 @@ func (s *Server) prepareStep(now des.Time) error {
 			return err
 		}
 	}
-	st.reread = s.memory.Reread() * int64(s.Geometry.BlockTokens)
+	st.reread = s.memory.Reread()
 	return s.memory.begin()
 }
 

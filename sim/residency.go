@@ -73,7 +73,9 @@ func (s *Server) newResidency() (sched.Limit, error) {
 		return nil, err
 	}
 	s.prefixes.memory = m.Memory
-	m.pool, _ = m.Memory.(*memory.Pool)
+	if spec.CachesPrefixes() {
+		m.pool, _ = m.Memory.(*memory.Pool)
+	}
 	switch {
 	case spec.Hot():
 		s.memory, err = newBuffered(m)

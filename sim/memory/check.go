@@ -10,10 +10,11 @@ import (
 // tables that contain it, each unreferenced block is in the queue once, and the index contains
 // exactly the blocks with content.
 func (p *Pool) Check(grants iter.Seq[*Grant]) error {
-	refs := make([]int32, len(p.refs))
+	refs, held := make([]int32, len(p.refs)), int64(0)
 	for g := range grants {
 		t := g.Table
-		for _, blocks := range [][]int32{t.blocks, t.parts.full, t.parts.windowed} {
+		held += int64(p.held(t))
+		for _, blocks := range [][]int32{t.blocks, t.parts.windowed} {
 			for _, b := range blocks {
 				refs[b]++
 			}
@@ -30,6 +31,9 @@ func (p *Pool) Check(grants iter.Seq[*Grant]) error {
 			refs[b]++
 		}
 	}
+	if p.Unshared && held != p.Used() || p.free < 0 {
+		return fmt.Errorf("%d blocks are used of %d, requests hold %d", p.Used(), p.total, held)
+	}
 	idle := 0
 	for b, n := range refs {
 		if n != p.refs[b] {
@@ -39,13 +43,13 @@ func (p *Pool) Check(grants iter.Seq[*Grant]) error {
 			idle++
 		}
 	}
-	if idle != p.free {
-		return fmt.Errorf("%d blocks are counted free, %d have no holder", p.free, idle)
+	if unused := p.total - len(refs); idle+unused != p.free && !p.Unshared {
+		return fmt.Errorf("%d blocks are counted free, %d have no holder and %d were never used", p.free,
+			idle, unused)
 	}
-	end := int32(len(p.refs))
-	for b := p.queue.next[end]; b != end; b = p.queue.next[b] {
-		if idle--; idle < 0 || p.refs[b] != 0 || p.queue.prev[p.queue.next[b]] != b {
-			return fmt.Errorf("block %d with %d references is in the queue", b, p.refs[b])
+	for at := p.queue.next[0]; at != 0; at = p.queue.next[at] {
+		if idle--; idle < 0 || p.refs[at-1] != 0 || p.queue.prev[p.queue.next[at]] != at {
+			return fmt.Errorf("block %d with %d references is in the queue", at-1, p.refs[at-1])
 		}
 	}
 	if idle != 0 {

@@ -4,18 +4,17 @@ import "github.com/sparseserve/sparseserve/sim/prefix"
 
 // Grant is the KV memory that one request holds. Its zero value holds nothing.
 type Grant struct {
-	Blocks int64 // allocated blocks of all layers; used without sharing (kv.Budget)
-	Cached int   // prompt tokens that the trace declares as cached; used without sharing
-	// For hot buffers (kv.Hot). Hot is the part of Blocks in HBM, including the hot buffer. Gone is
-	// the number of leading blocks that have left HBM one by one. Settled reports that the prefill
-	// has ended, Kept that blocks leave HBM one by one.
-	Hot, Gone     int64
-	Settled, Kept bool
-	Table         *Table
+	Cached int // prompt tokens that the trace declares as cached, of a Pool that is Unshared
+	// For hot buffers (Hot). Of Blocks, Hot are in HBM, including the hot buffer. Gone is the number
+	// of leading blocks that have left HBM one by one. Settled reports that the prefill has ended,
+	// Kept that blocks leave HBM one by one.
+	Blocks, Hot, Gone int64
+	Settled, Kept     bool
+	Table             *Table
 }
 
-// Table holds a request's text and the blocks of its KV, with prefix sharing. A block of a Pool
-// holds BlockTokens tokens in all layers.
+// Table holds a request's text and the blocks of its KV. A block of a Pool holds BlockTokens tokens
+// in all layers, or in the layers that WindowLayers says.
 type Table struct {
 	own    uint64 // number of its request
 	pieces []prefix.Piece
@@ -52,8 +51,7 @@ func (t *Table) Reset(content *prefix.Content, given, prompt, output int, own ui
 	t.blocks, t.full, t.written, t.saving = t.blocks[:0], 0, 0, 0
 	t.match, t.at = t.match[:0], 0
 	t.stored, t.own = 0, own
-	t.branch, t.parts = branch{keys: t.branch.keys[:0]},
-		parts{full: t.parts.full[:0], windowed: t.parts.windowed[:0]}
+	t.branch, t.parts = branch{keys: t.branch.keys[:0]}, parts{windowed: t.parts.windowed[:0]}
 	common, answer := prompt, prefix.Mix(own, 1)
 	if prompt < given {
 		common = prompt / 2
@@ -77,6 +75,12 @@ func (t *Table) Reset(content *prefix.Content, given, prompt, output int, own ui
 	}
 	t.pieces = append(t.pieces, prefix.Piece{ID: answer, Tokens: output})
 	t.chain = prefix.NewChain(t.pieces)
+}
+
+// empty forgets the blocks of a table whose text stays.
+func (t *Table) empty() {
+	t.blocks, t.full, t.written, t.saving, t.loaded = t.blocks[:0], 0, 0, 0, Load{}
+	t.parts = parts{windowed: t.parts.windowed[:0]}
 }
 
 // Stored declares the first tokens of a new request's prompt to be in DRAM, under private keys.

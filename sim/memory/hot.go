@@ -12,42 +12,31 @@ import (
 // prefix cache in DRAM. When its prefill ends (Settle), only its buffer remains. With Keep all
 // blocks remain until HBM runs short; then blocks leave one at a time (hot_reclaim.go).
 type Hot struct {
-	Host
+	*Pool // of DRAM
 
 	cfg  HotConfig
 	used int64    // bytes of HBM
 	kept []*Grant // with Keep, settled grants in order of settling
 }
 
-// Host is the DRAM of a Hot: a Budget, or a Pool, which shares the blocks of common prefixes.
-type Host interface {
-	Memory
-	// Left returns the number of free blocks that are left after a grant to the given tokens, and
-	// the number of blocks that admissions leave free.
-	Left(g *Grant, tokens int) (left, watermark int64)
-}
-
 // HotConfig sizes a Hot.
 type HotConfig struct {
 	HBM         int64 // bytes
-	BlockTokens int
 	Block, Meta int64 // bytes of a block's KV, and of its metadata, in all layers and KV heads
 	Slots       int64 // blocks per buffer
 	Keep        bool
 }
 
 // NewHot returns empty memory over DRAM.
-func NewHot(cfg HotConfig, dram Host) *Hot { return &Hot{Host: dram, cfg: cfg} }
+func NewHot(cfg HotConfig, dram *Pool) *Hot { return &Hot{Pool: dram, cfg: cfg} }
 
 // Fits reports whether a request of the given number of tokens could ever be admitted. It may
 // have to recompute all tokens in a prefill.
 func (h *Hot) Fits(tokens int) bool {
-	return h.Host.Fits(tokens) && h.bytes(h.blocks(tokens), h.blocks(tokens)) <= h.cfg.HBM
+	return h.Pool.Fits(tokens) && h.bytes(h.blocks(tokens), h.blocks(tokens)) <= h.cfg.HBM
 }
 
-func (h *Hot) blocks(tokens int) int64 {
-	return int64((tokens + h.cfg.BlockTokens - 1) / h.cfg.BlockTokens)
-}
+func (h *Hot) blocks(tokens int) int64 { return int64(h.Pool.blocks(tokens)) }
 
 // bytes returns the HBM bytes of a request with the given blocks, hot of which are in HBM.
 func (h *Hot) bytes(blocks, hot int64) int64 { return blocks*h.cfg.Meta + hot*h.cfg.Block }
@@ -56,16 +45,10 @@ func (h *Hot) bytes(blocks, hot int64) int64 { return blocks*h.cfg.Meta + hot*h.
 func (h *Hot) HBM() (used, total int64) { return h.used, h.cfg.HBM }
 
 // Admit grants both tiers for the given tokens if DRAM's watermark remains free.
-func (h *Hot) Admit(g *Grant, tokens, now int) bool {
-	left, watermark := h.Left(g, tokens)
-	return left >= watermark && h.extend(g, tokens, func() { h.Host.Admit(g, tokens, now) })
-}
+func (h *Hot) Admit(g *Grant, tokens, now int) bool { return h.extend(g, tokens, now, h.watermark) }
 
 // Grow extends a grant in both tiers.
-func (h *Hot) Grow(g *Grant, tokens, now int) bool {
-	left, _ := h.Left(g, tokens)
-	return left >= 0 && h.extend(g, tokens, func() { h.Host.Grow(g, tokens, now) })
-}
+func (h *Hot) Grow(g *Grant, tokens, now int) bool { return h.extend(g, tokens, now, 0) }
 
 // Room reports whether both tiers have room to extend a grant to the given tokens. With Keep
 // HBM is no limit, because its blocks can be reclaimed.
@@ -73,20 +56,18 @@ func (h *Hot) Room(g *Grant, tokens int) bool {
 	grown := *g
 	grown.Blocks = h.blocks(tokens)
 	need := h.bytes(grown.Blocks-g.Blocks, h.wants(&grown)-g.Hot)
-	left, _ := h.Left(g, tokens)
-	return left >= 0 && (h.cfg.Keep || h.used+need <= h.cfg.HBM)
+	return h.Pool.Room(g, tokens) && (h.cfg.Keep || h.used+need <= h.cfg.HBM)
 }
 
-// extend takes HBM for a grant that grows to the given tokens, and then DRAM, which has room.
-func (h *Hot) extend(g *Grant, tokens int, takeDRAM func()) bool {
+// extend takes HBM and DRAM for a grant that grows to the given tokens, if DRAM keeps blocks free.
+func (h *Hot) extend(g *Grant, tokens, now, keep int) bool {
 	before := g.Blocks
 	g.Blocks = max(before, h.blocks(tokens))
-	after, ok := g.Blocks, h.hold(g, before)
-	if g.Blocks = before; ok {
-		takeDRAM()
-		g.Blocks = after
+	if h.remain(g.Table, tokens) < keep || !h.hold(g, before) {
+		g.Blocks = before
+		return false
 	}
-	return ok
+	return h.grant(g.Table, tokens, now, keep)
 }
 
 // hold allocates HBM for a grant that grew from before blocks.
@@ -114,7 +95,7 @@ func (h *Hot) hold(g *Grant, before int64) bool {
 // arrives keeps the cached blocks of a new grant in DRAM if this saves HBM, and reports whether
 // it did. It applies once per grant. With Keep cached blocks enter HBM only if there is room.
 func (h *Hot) arrives(g *Grant) bool {
-	cached := min(g.Blocks, int64(g.Cached/h.cfg.BlockTokens))
+	cached := min(g.Blocks, int64(g.Cached/h.blockTokens))
 	if !h.cfg.Keep || g.Gone > 0 || cached <= h.cfg.Slots {
 		return false
 	}
@@ -126,7 +107,7 @@ func (h *Hot) arrives(g *Grant) bool {
 // computes. Cached blocks are in DRAM and are read through a buffer. With Keep they also enter
 // HBM if there is room.
 func (h *Hot) wants(g *Grant) int64 {
-	cached := int64(g.Cached / h.cfg.BlockTokens)
+	cached := int64(g.Cached / h.blockTokens)
 	switch {
 	case g.Settled && !g.Kept:
 		return min(g.Blocks, h.cfg.Slots)
@@ -177,7 +158,7 @@ func (h *Hot) Release(g *Grant, ended bool) {
 		h.kept = slices.Delete(h.kept, i, i+1)
 	}
 	h.used -= h.bytes(g.Blocks, g.Hot)
-	h.Host.Release(g, ended)
+	h.Pool.Release(g, ended)
 	g.Blocks, g.Hot, g.Gone, g.Settled, g.Kept = 0, 0, 0, false, false
 }
 
@@ -193,5 +174,5 @@ func (h *Hot) Check(grants iter.Seq[*Grant]) error {
 	if bytes != h.used || h.used > h.cfg.HBM {
 		return fmt.Errorf("%d bytes of HBM used of %d, requests hold %d", h.used, h.cfg.HBM, bytes)
 	}
-	return h.Host.Check(grants)
+	return h.Pool.Check(grants)
 }

@@ -8,13 +8,14 @@ import (
 // hotOf is memory with the given bytes of HBM: blocks of 16 tokens, 1,000 bytes and 10 of metadata,
 // buffers of 4 blocks.
 func hotOf(hbm, dram int64, keep bool) *Hot {
-	return NewHot(HotConfig{HBM: hbm, BlockTokens: 16, Block: 1000, Meta: 10, Slots: 4, Keep: keep},
-		NewBudget(dram/1000, 16, 0))
+	pool := NewPool(dram/1000, 16, 0, nil)
+	pool.Unshared = true
+	return NewHot(HotConfig{HBM: hbm, Block: 1000, Meta: 10, Slots: 4, Keep: keep}, pool)
 }
 
 // admit prefills a request of n tokens and reports whether there was room.
 func admit(h *Hot, tokens int) (*Grant, bool) {
-	g := &Grant{}
+	g := &Grant{Table: &Table{}}
 	if !h.Admit(g, tokens, tokens) {
 		return nil, false
 	}
@@ -78,7 +79,8 @@ func TestHotSpillsBlockByBlock(t *testing.T) {
 	if d, ok := admit(h, 16); !ok || a.Gone != 5 || b.Gone != 6 || d.Hot != 1 {
 		t.Fatalf("a fourth: %v, %+v %+v", ok, a, b)
 	}
-	e := &Grant{Cached: 320} // 20 of 21 blocks are in DRAM, and there is no room for them
+	// 20 of 21 blocks are in DRAM, and there is no room for them
+	e := &Grant{Table: &Table{}, Cached: 320}
 	if !h.Admit(e, 336, 336) || e.Gone != 20 || e.Hot != 1+4 {
 		t.Errorf("of a prompt that was prefilled elsewhere: %+v", e)
 	}
@@ -105,7 +107,7 @@ func TestHotAccounts(t *testing.T) {
 			before := gone(all)
 			switch n := r.IntN(10); {
 			case n < 2 || len(all) == 0:
-				g := &Grant{}
+				g := &Grant{Table: &Table{}}
 				if r.IntN(3) == 0 {
 					g.Cached = r.IntN(300)
 				}

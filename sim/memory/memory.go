@@ -6,8 +6,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// Memory grants memory for the KV of requests: a Budget, a Pool, a Radix, or a Hot over one of the
-// first two.
+// Memory grants memory for the KV of requests: a Pool, a Radix, or a Hot over a Pool.
 type Memory interface {
 	// Match returns the number of cached first tokens of a prefill that has not begun, less than
 	// target. The next Admit or Grow uses this match.
@@ -35,10 +34,10 @@ type Memory interface {
 	Check(grants iter.Seq[*Grant]) error
 
 	// Of a prefix cache: Read adds a reader in the step that is prepared. Reread, called after all
-	// Read calls, returns the repeated reads of the step in blocks. Lost returns the numbers of
+	// Read calls, returns the repeated reads of the step in tokens. Lost returns the numbers of
 	// evicted blocks, and of evicted chunks of the tiers below HBM.
 	Read(*Table)
-	Reread() (blocks int64)
+	Reread() (tokens int64)
 	Lost() (hbm, dram, ssd int64)
 	// Of tiers below HBM: Plan sets the planning time and releases what has been saved by then. Writes
 	// returns the chunks to write from HBM, and to write to SSD, since the last call of Written, which
@@ -49,16 +48,3 @@ type Memory interface {
 	Written(dram, ssd des.Time)
 	Kept() (at des.Time, ok bool)
 }
-
-// unshared is memory in which requests share nothing.
-type unshared struct{}
-
-func (unshared) Fetch(*Grant) (loads, ok bool) { return false, true }
-func (unshared) Landed(*Grant)                 {}
-func (unshared) Read(*Table)                   {}
-func (unshared) Reread() int64                 { return 0 }
-func (unshared) Lost() (hbm, dram, ssd int64)  { return 0, 0, 0 }
-func (unshared) Plan(des.Time)                 {}
-func (unshared) Writes() (dram, ssd int)       { return 0, 0 }
-func (unshared) Written(dram, ssd des.Time)    {}
-func (unshared) Kept() (at des.Time, ok bool)  { return 0, false }

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/sparseserve/sparseserve/sim/prefix"
@@ -22,10 +23,11 @@ import (
 type Pool struct {
 	blockTokens int
 	watermark   int
-	free        int // blocks in the queue
+	total       int
+	free        int // blocks in the queue, or never used
 	refs        []int32
 	keys        []uint64 // by block; 0: no content
-	queue       ring     // free blocks; its last place holds the ends
+	queue       ring     // free blocks that were used, each at its number + 1
 	texts       []uint64 // scratch of Match
 	index       prefix.Index
 	version     uint64 // version of keys
@@ -33,6 +35,9 @@ type Pool struct {
 
 	// Layers are the layers of blocks where some have windows.
 	Layers WindowLayers
+	// Unshared has requests share nothing: blocks are only counted. A trace declares what of their
+	// prompts is cached.
+	Unshared bool
 	// Late delays the reuse of blocks until they are saved, as with offloading.
 	Late    bool
 	late    []saving // released blocks whose save is in progress
@@ -50,43 +55,47 @@ type Pool struct {
 
 // NewPool returns a pool of total blocks. Admit keeps the fraction watermark of all free.
 func NewPool(total int64, blockTokens int, watermark float64, lower *Lower) *Pool {
-	n := int(total)
-	p := &Pool{
-		blockTokens: blockTokens, watermark: int(watermark * float64(total)), free: n,
-		refs: make([]int32, n), keys: make([]uint64, n),
-		queue: ring{make([]int32, n+1), make([]int32, n+1)}, index: prefix.NewIndex(n), version: 1,
+	return &Pool{
+		blockTokens: blockTokens, watermark: int(watermark * float64(total)), total: int(total),
+		free: int(total), queue: newRing(), index: prefix.NewIndex(4), version: 1,
 		below: newBelow[int32](lower, total), Layers: WindowLayers{Full: 1},
 	}
-	for i := range n + 1 {
-		p.queue.next[i], p.queue.prev[i] = int32((i+1)%(n+1)), int32((i+n)%(n+1))
-	}
-	return p
 }
 
 func (p *Pool) blocks(tokens int) int { return (tokens + p.blockTokens - 1) / p.blockTokens }
 
 // Fits reports whether a request of the given tokens could ever be admitted.
 func (p *Pool) Fits(tokens int) bool {
-	return len(p.refs)-p.need(p.blocks(tokens), 0) >= p.watermark
+	return p.total-p.need(p.blocks(tokens), 0) >= p.watermark
 }
 
 // Used returns the number of blocks that requests hold. Total returns the capacity in blocks.
-func (p *Pool) Used() int64  { return int64(len(p.refs) - p.free) }
-func (p *Pool) Total() int64 { return int64(len(p.refs)) }
+func (p *Pool) Used() int64  { return int64(p.total - p.free) }
+func (p *Pool) Total() int64 { return int64(p.total) }
 
-// Tokens returns the number of tokens of one request that n blocks hold.
+// Tokens returns the number of tokens of one decoding request that n blocks hold.
 func (p *Pool) Tokens(n int64) int64 {
-	l := &p.Layers
-	w := &Budget{blockTokens: p.blockTokens, Windows: Windows{Layers: int64(l.Windowed),
-		Full: int64(l.Full), Blocks: int64(p.blocks(l.Tokens) + 1)}}
-	return w.Tokens(n)
+	full, windowed := int64(p.Layers.Full), int64(p.Layers.Windowed)
+	kept := windowed * int64(p.blocks(p.Layers.Tokens)+1) // by layers with a window
+	switch {
+	case full == 0 && n >= kept:
+		return math.MaxInt64
+	case n*windowed <= (full+windowed)*kept:
+		n /= full + windowed
+	default:
+		n = (n - kept) / full
+	}
+	return n * int64(p.blockTokens)
 }
 
 // Match returns the number of leading tokens of a new prefill whose KV is in the pool, or will be
 // when the planned step has run, including tokens that its first step loads.
 func (p *Pool) Match(g *Grant, target int) int {
 	t := g.Table
-	if len(t.blocks) > 0 { // its load has already been granted
+	switch {
+	case p.Unshared:
+		return g.Cached
+	case t.parts.rows > 0: // its load has already been granted
 		return t.full * p.blockTokens
 	}
 	if t.at != p.version {
@@ -138,7 +147,7 @@ func (p *Pool) find(to *[]int32, text uint64, from, end int) bool {
 // for it. ok is false if there is no room.
 func (p *Pool) Fetch(g *Grant) (loads, ok bool) {
 	t := g.Table
-	if len(t.blocks) > 0 || !p.fetches(t) {
+	if t.parts.rows > 0 || !p.fetches(t) {
 		return false, true
 	}
 	return true, p.grant(t, t.parts.hit*p.blockTokens+t.load.Tokens, 0, 0)
@@ -146,7 +155,7 @@ func (p *Pool) Fetch(g *Grant) (loads, ok bool) {
 
 // Landed makes the blocks that a request has loaded visible to other requests.
 func (p *Pool) Landed(g *Grant) {
-	for t := g.Table; t.full < len(t.blocks); {
+	for t := g.Table; t.full < t.parts.rows; {
 		p.enter(t)
 	}
 }
@@ -169,18 +178,18 @@ func (p *Pool) Room(g *Grant, tokens int) bool {
 	return p.remain(g.Table, tokens) >= 0
 }
 
-// Left returns the blocks that are free after a grant to the given tokens, and the watermark.
-func (p *Pool) Left(g *Grant, tokens int) (left, watermark int64) {
-	return int64(p.remain(g.Table, tokens)), int64(p.watermark)
-}
-
-// remain is Left of a table.
+// remain returns the blocks that are free after a grant to the given tokens.
 func (p *Pool) remain(t *Table, tokens int) int {
-	held, from := len(t.blocks)+len(t.parts.full)+len(t.parts.windowed), t.parts.from
-	if held == 0 {
+	held, from := p.held(t), t.parts.from
+	if t.parts.rows == 0 {
 		held, from = len(t.match)-p.idle(t.match), p.windowFrom(t.parts.hit)
 	}
 	return p.free - (p.need(p.blocks(tokens), from) - held)
+}
+
+// held returns the number of a table's blocks.
+func (p *Pool) held(t *Table) int {
+	return t.parts.rows*p.Layers.Full + (t.parts.rows-t.parts.from)*p.Layers.Windowed
 }
 
 // idle counts the matched blocks that no request holds.
@@ -194,26 +203,30 @@ func (p *Pool) idle(match []int32) (n int) {
 }
 
 func (p *Pool) grant(t *Table, tokens, now, keep int) bool {
-	begins, blocks, h := len(t.blocks) == 0, p.blocks(tokens), &t.parts
+	h, rows := &t.parts, p.blocks(tokens)
+	begins := h.rows == 0
 	if !begins {
 		p.slide(t)
 	}
-	if (begins || blocks > len(t.blocks)) && p.remain(t, tokens) < keep {
+	if (begins || rows > h.rows) && p.remain(t, tokens) < keep {
 		return false
 	}
 	if begins {
 		p.begin(t)
 	}
-	for len(t.blocks) < blocks {
-		t.blocks = append(t.blocks, p.take())
-		for range p.Layers.Full - 1 {
-			h.full = append(h.full, p.take())
+	if p.Unshared && rows > h.rows {
+		p.free -= (rows - h.rows) * (p.Layers.Full + p.Layers.Windowed)
+		h.rows = rows
+	}
+	for ; h.rows < rows; h.rows++ {
+		for range p.Layers.Full {
+			t.blocks = append(t.blocks, p.take())
 		}
 		for range p.Layers.Windowed {
 			h.windowed = append(h.windowed, p.take())
 		}
 	}
-	for !p.Late && t.full < now/p.blockTokens {
+	for !p.Late && !p.Unshared && t.full < now/p.blockTokens {
 		p.enter(t)
 	}
 	h.computed = now
@@ -242,12 +255,10 @@ func (p *Pool) begin(t *Table) {
 		}
 		t.load, t.loaded = Load{}, t.load
 	}
-	h, full := &t.parts, p.Layers.Full
-	for i := 0; i < h.hit*full; i += full {
-		t.blocks, h.full = append(t.blocks, t.match[i]), append(h.full, t.match[i+1:i+full]...)
-	}
-	h.windowed, h.from = append(h.windowed, t.match[h.hit*full:]...), p.windowFrom(h.hit)
-	t.full, h.computed, h.hit = h.hit, h.hit*p.blockTokens, 0
+	h, full := &t.parts, t.parts.hit*p.Layers.Full
+	t.blocks, h.windowed = append(t.blocks, t.match[:full]...), append(h.windowed, t.match[full:]...)
+	t.full, h.rows, h.from = h.hit, h.hit, p.windowFrom(h.hit)
+	h.computed, h.hit = h.hit*p.blockTokens, 0
 	t.match, t.at = t.match[:0], 0
 	t.chain = prefix.NewChain(t.pieces)
 }
@@ -255,13 +266,12 @@ func (p *Pool) begin(t *Table) {
 // enter adds the blocks of the next BlockTokens tokens of a table to the index if their text is
 // known.
 func (p *Pool) enter(t *Table) {
-	b := t.blocks[t.full]
 	t.full++
 	if key, ok := t.chain.Key(t.full * p.blockTokens); ok {
-		p.put(b, key)
-		p.enterParts(t, key)
+		p.enterRow(t, key)
 		p.version++
 		if l := p.lower; l != nil {
+			b := t.blocks[t.full-1]
 			p.hits[b] = 0
 			p.ends[b] = t.full%l.Chunk == 0 && t.full*p.blockTokens > t.stored
 			if p.ends[b] && !l.Back && l.Hits == 0 && l.write(key) {
@@ -286,9 +296,16 @@ func (p *Pool) keep(blocks []int32) {
 	}
 }
 
-// take allocates the block at the head of the queue and evicts its content.
+// take allocates a block that was never used, or the block at the head of the queue, whose content
+// it evicts.
 func (p *Pool) take() int32 {
-	b := p.queue.next[len(p.refs)]
+	if n := len(p.refs); n < p.total {
+		p.refs, p.keys = append(p.refs, 1), append(p.keys, 0)
+		p.queue.grow()
+		p.free--
+		return int32(n)
+	}
+	b := p.queue.next[0] - 1
 	p.unlink(b)
 	p.refs[b] = 1
 	if p.keys[b] != 0 {
@@ -315,23 +332,26 @@ func (p *Pool) Release(g *Grant, ended bool) {
 		if n := len(p.spare); n > 0 {
 			t.blocks, p.spare = p.spare[n-1], p.spare[:n-1]
 		}
-		t.full, t.written, t.saving, t.loaded = 0, 0, 0, Load{}
+		t.empty()
+		return
+	}
+	if p.Unshared {
+		p.free += p.held(t)
+		t.empty()
 		return
 	}
 	before := p.hold(t)
-	for i := len(t.blocks) - 1; i >= 0; i-- {
-		if i < before || i >= t.saving {
-			p.giveUp(t.blocks[i])
+	for first := range p.Layers.Full { // as vLLM: one of the blocks of all rows after the other
+		for row := t.parts.rows - 1; row >= 0; row-- {
+			if row < before || row >= t.saving {
+				p.giveUp(t.blocks[row*p.Layers.Full+first])
+			}
 		}
 	}
-	h := &t.parts
-	for _, blocks := range [][]int32{h.full, h.windowed} {
-		for _, b := range slices.Backward(blocks) {
-			p.giveUp(b)
-		}
+	for _, b := range slices.Backward(t.parts.windowed) {
+		p.giveUp(b)
 	}
-	*h = parts{full: h.full[:0], windowed: h.windowed[:0]}
-	t.blocks, t.full, t.written, t.saving, t.loaded = t.blocks[:0], 0, 0, 0, Load{}
+	t.empty()
 }
 
 // saves reports whether a chunk of a table is still being saved to the tiers below.
@@ -351,6 +371,12 @@ func (p *Pool) part(blocks []int32) {
 	p.spare = append(p.spare, blocks[:0])
 }
 
+// Reread ends the step and returns the tokens that it reads repeatedly: for each block, the tokens
+// of its tables minus one.
+func (p *Pool) Reread() (tokens int64) {
+	return p.readers.Reread() * int64(p.blockTokens) / int64(max(1, p.Layers.Full))
+}
+
 // giveUp removes one reference from a block and frees it if none is left.
 func (p *Pool) giveUp(b int32) {
 	if p.refs[b]--; p.refs[b] == 0 {
@@ -362,12 +388,12 @@ func (p *Pool) giveUp(b int32) {
 }
 
 func (p *Pool) unlink(b int32) {
-	p.queue.unlink(b)
+	p.queue.unlink(b + 1)
 	p.free--
 }
 
 // link appends a block to the queue.
 func (p *Pool) link(b int32) {
-	p.queue.append(int32(len(p.refs)), b)
+	p.queue.append(b + 1)
 	p.free++
 }

@@ -272,6 +272,9 @@ func (r *Radix) Release(g *Grant, ended bool) {
 	g.Table.loaded = Load{}
 }
 
+// Reread ends the step and returns the tokens that it reads repeatedly.
+func (r *Radix) Reread() (tokens int64) { return r.readers.Reread() * int64(r.page) }
+
 // lock locks a node and its ancestors against eviction.
 func (r *Radix) lock(n *node) {
 	for ; n != r.root; n = n.parent {

@@ -16,8 +16,11 @@ type readers struct {
 	again int64 // repeated reads, summed over blocks
 }
 
-// Read records that a table is read in this step.
+// Read records that a table is read in this step, if it may share blocks.
 func (r *readers) Read(t *Table) {
+	if len(t.blocks) == 0 {
+		return
+	}
 	if r.now++; t.readers.blocks == 0 {
 		r.begin(t)
 	}

@@ -44,7 +44,7 @@ type tier struct {
 func newTier(capacity int64, order string) *tier {
 	t := &tier{order: order, capacity: int(capacity), index: prefix.NewIndex(4),
 		keys: make([]uint64, 1), ready: make([]des.Time, 1), used: make([]bool, 1),
-		ring: ring{make([]int32, 1), make([]int32, 1)}}
+		ring: newRing()}
 	t.heap.Before = func(a, b int32) bool { return t.due[a] > t.due[b] }
 	t.heap.Moved = func(i int32, at int) { t.at[i] = int32(at) }
 	return t
@@ -62,7 +62,7 @@ func (t *tier) has(key uint64, now des.Time) int32 {
 func (t *tier) use(i int32) {
 	if t.order == LRU {
 		t.unlink(i)
-		t.append(0, i)
+		t.append(i)
 	}
 	t.used[i] = true
 }
@@ -83,11 +83,11 @@ func (t *tier) put(key uint64, ready des.Time) (evicts bool) {
 	} else {
 		i = int32(len(t.keys))
 		t.keys, t.ready, t.used = append(t.keys, 0), append(t.ready, 0), append(t.used, false)
-		t.next, t.prev = append(t.next, 0), append(t.prev, 0)
+		t.grow()
 	}
 	t.keys[i], t.ready[i], t.used[i] = key, ready, false
 	t.index.Insert(t.keys, i)
-	t.append(0, i)
+	t.append(i)
 	t.date(i)
 	return evicts
 }
@@ -99,7 +99,7 @@ func (t *tier) victim() int32 {
 		for i := t.next[0]; t.used[i]; i = t.next[0] {
 			t.used[i] = false
 			t.unlink(i)
-			t.append(0, i)
+			t.append(i)
 		}
 	case Belady:
 		return t.heap.Top()

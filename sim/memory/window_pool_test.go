@@ -2,8 +2,12 @@ package memory
 
 import (
 	"maps"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
@@ -14,6 +18,8 @@ func windowed(total int64, blockTokens int, l WindowLayers) *Pool {
 	p.Layers = l
 	return p
 }
+
+func piece(id uint64, tokens int) prefix.Piece { return prefix.Piece{ID: id, Tokens: tokens} }
 
 func textOf(own uint64, output int, pieces ...prefix.Piece) *Grant {
 	g, tokens := &Grant{Table: &Table{}}, 0
@@ -84,6 +90,68 @@ func TestWindowPoolNeedsTheLastWindow(t *testing.T) {
 			t.Errorf("the first %d tokens: hit %d, want %d", tokens, hit, want)
 		}
 	}
+}
+
+// A request that fits is served alone, in steps, to its end, and at every moment layers with a
+// window hold its newest tokens and no more than the step's besides; all layers may have one.
+func TestWindowPoolServesWhatFits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
+		l := WindowLayers{Full: draw("full", 0, 3), Windowed: draw("windows", 1, 3),
+			Tokens: draw("window", 1, 60), Step: draw("step", 1, 80)}
+		size := draw("block", 1, 16)
+		p := windowed(int64(draw("total", 1, 400)), size, l)
+		p.Unshared = draw("shared", 0, 1) == 0
+		prompt, output := draw("prompt", 1, 500), draw("output", 1, 100)
+		if !p.Fits(prompt + output) {
+			return
+		}
+		g := textOf(1, output, piece(7, prompt))
+		for done := 0; done < prompt+output; {
+			before := done
+			if done++; done < prompt {
+				done = min(prompt, done+l.Step-1)
+			}
+			if !p.Grow(g, done, done) {
+				t.Fatalf("no room for %d of %d tokens", done, prompt+output)
+			}
+			kept := p.blocks(done) - max(0, before-l.Tokens+1)/size
+			if want := p.blocks(done)*l.Full + kept*l.Windowed; p.Used() != int64(want) {
+				t.Fatalf("%d tokens after %d take %d blocks, want %d", done, before, p.Used(), want)
+			}
+			if err := p.Check(slices.Values([]*Grant{g})); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if p.Release(g, true); p.Used() != 0 {
+			t.Fatalf("%d blocks left", p.Used())
+		}
+	})
+}
+
+// n blocks hold the tokens of the longest request whose layers have it whole, or its window.
+func TestWindowPoolTokens(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
+		l := WindowLayers{Full: draw("full", 0, 5), Windowed: draw("windows", 1, 5),
+			Tokens: draw("window", 1, 60), Step: 1}
+		size, n := draw("block", 1, 16), draw("blocks", 0, 2000)
+		p := windowed(0, size, l)
+		need := func(rows int) int {
+			return l.Full*rows + l.Windowed*min(rows, p.blocks(l.Tokens)+1)
+		}
+		got := p.Tokens(int64(n))
+		if got == math.MaxInt64 {
+			if l.Full > 0 || need(n) > n {
+				t.Fatalf("%+v: %d blocks hold any number of tokens", l, n)
+			}
+			return
+		}
+		if rows := int(got) / size; got%int64(size) > 0 || need(rows) > n || need(rows+1) <= n {
+			t.Fatalf("%+v: %d blocks hold %d tokens of %d blocks, one more row takes %d", l, n, got,
+				need(rows), need(rows+1))
+		}
+	})
 }
 
 // With windows as long as contexts a pool that evicts nothing hits what a Pool hits, and at every

@@ -74,8 +74,8 @@ func TestLaw4Law8RandomSchedules(t *testing.T) {
 			MaxRequests: rapid.IntRange(1, 8).Draw(t, "rmax"),
 			MaxTokens:   rapid.IntRange(1, 64).Draw(t, "tmax"),
 		}
-		memory := memory.NewBudget(int64(blocks), 4, 0.01)
-		cfg.Memory = memory
+		pool := pool(blocks)
+		cfg.Memory = pool
 		cfg.Planner = Planner{Mode: mode, Layers: layers, Chunk: cfg.MaxTokens,
 			MaxInject: rapid.Int64Range(1, 200).Draw(t, "inject")}
 		l := &limit{100, map[int]int64{}}
@@ -89,7 +89,7 @@ func TestLaw4Law8RandomSchedules(t *testing.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "n")
 		var left []*Request
 		for id := range n {
-			r := NewRequest(id, rapid.IntRange(1, 4*blocks-8).Draw(t, "prompt"), 1)
+			r := NewRequest(id, rapid.IntRange(1, 4*blocks-8).Draw(t, "prompt"), 1, &memory.Table{})
 			r.Output = rapid.IntRange(1, 4*blocks-4-r.Prompt).Draw(t, "output")
 			l.need[id] = rapid.Int64Range(0, 150).Draw(t, "need")
 			g.Add(r)
@@ -137,8 +137,8 @@ func TestLaw4Law8RandomSchedules(t *testing.T) {
 				}
 			}
 		}
-		if memory.Used() != 0 {
-			t.Fatalf("%d blocks still granted", memory.Used())
+		if pool.Used() != 0 {
+			t.Fatalf("%d blocks still granted", pool.Used())
 		}
 	})
 }

@@ -12,14 +12,14 @@ func ExampleScheduler() {
 	s, err := sched.New(sched.Config{
 		Base: "vllm", MaxRequests: 8, MaxTokens: 100,
 		Planner: sched.Planner{Mode: "chunked", Layers: 32, Chunk: 100},
-		Memory:  memory.NewBudget(1000, 16, 0.01),
+		Memory:  memory.NewPool(1000, 16, 0.01, nil),
 	})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	s.Add(sched.NewRequest(1, 60, 3))
-	s.Add(sched.NewRequest(2, 90, 3))
+	s.Add(sched.NewRequest(1, 60, 3, &memory.Table{}))
+	s.Add(sched.NewRequest(2, 90, 3, &memory.Table{}))
 	for i := range 3 {
 		fmt.Print("iteration ", i)
 		batch := s.Next()

@@ -26,9 +26,11 @@ type Request struct {
 	running bool
 }
 
-// NewRequest returns a request that waits for its first prefill.
-func NewRequest(id, prompt, output int) *Request {
-	return &Request{ID: id, Prompt: prompt, Output: output, Target: prompt}
+// NewRequest returns a request that waits for its first prefill. Its table, which holds nothing,
+// may have been another request's.
+func NewRequest(id, prompt, output int, table *memory.Table) *Request {
+	return &Request{ID: id, Prompt: prompt, Output: output, Target: prompt,
+		Grant: memory.Grant{Table: table}}
 }
 
 // StartAfter skips the first hit tokens, which the prefix cache holds, in a prefill that has

@@ -23,7 +23,7 @@ func newRig(t testing.TB, cfg Config) *rig {
 }
 
 func (g *rig) add(id, prompt, output int) {
-	r := NewRequest(id, prompt, output)
+	r := NewRequest(id, prompt, output, &memory.Table{})
 	g.all[id] = r
 	g.s.Add(r)
 }
@@ -68,11 +68,18 @@ func (g *rig) expect(t *testing.T, want ...string) {
 	}
 }
 
+// pool is memory of blocks of 4 tokens in which requests share nothing.
+func pool(blocks int) *memory.Pool {
+	p := memory.NewPool(int64(blocks), 4, 0.01, nil)
+	p.Unshared = true
+	return p
+}
+
 func chunked(base string, tokens, blocks int) Config {
 	return Config{
 		Base: base, MaxRequests: 256, MaxTokens: tokens,
 		Planner: Planner{Mode: "chunked", Layers: 3, Chunk: tokens},
-		Memory:  memory.NewBudget(int64(blocks), 4, 0.01),
+		Memory:  pool(blocks),
 	}
 }
 
