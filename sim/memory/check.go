@@ -20,16 +20,11 @@ func (p *Pool) Check(grants iter.Seq[*Grant]) error {
 			}
 		}
 	}
-	for _, s := range p.late {
+	for _, s := range p.saves {
 		refs[s.block]++
 	}
-	for _, k := range p.kept {
+	for _, k := range p.kept.held {
 		refs[k.what]++
-	}
-	for _, k := range p.parting {
-		for _, b := range k.what {
-			refs[b]++
-		}
 	}
 	if p.Unshared && held != p.Used() || p.free < 0 {
 		return fmt.Errorf("%d blocks are used of %d, requests hold %d", p.Used(), p.total, held)
@@ -99,7 +94,7 @@ func (r *Radix) Check(grants iter.Seq[*Grant]) error {
 			return fmt.Errorf("a request has %d pages of the tree and counts %d", shared, b.shared)
 		}
 	}
-	for _, k := range r.kept {
+	for _, k := range r.kept.held {
 		for n := k.what; n != r.root; n = n.parent {
 			locks[n]++
 		}

@@ -19,13 +19,10 @@ type Table struct {
 	own    uint64 // number of its request
 	pieces []prefix.Piece
 	blocks []int32      // in text order
-	full   int          // number of leading blocks in the index
+	full   int          // number of leading blocks in the index, or being saved with Pool.Late
 	chain  prefix.Chain // chain of pieces, at the first token not in the index
 
-	written int    // leading blocks up to the last one written below HBM
-	saving  int    // leading blocks in DRAM or being saved, with offloading
-	savedBy int64  // step whose saves include the last of these blocks
-	turn    uint32 // number of releases so far
+	written int // number of the last of its blocks in below.kept; 0: none
 
 	match []int32 // blocks found by Match
 	at    uint64  // pool version of match
@@ -48,10 +45,9 @@ type Table struct {
 // If a prompt is truncated, its middle is removed, so only its first half can be shared.
 func (t *Table) Reset(content *prefix.Content, given, prompt, output int, own uint64) {
 	t.pieces = t.pieces[:0]
-	t.blocks, t.full, t.written, t.saving = t.blocks[:0], 0, 0, 0
+	t.empty()
 	t.match, t.at = t.match[:0], 0
-	t.stored, t.own = 0, own
-	t.branch, t.parts = branch{keys: t.branch.keys[:0]}, parts{windowed: t.parts.windowed[:0]}
+	t.stored, t.own, t.branch = 0, own, branch{keys: t.branch.keys[:0]}
 	common, answer := prompt, prefix.Mix(own, 1)
 	if prompt < given {
 		common = prompt / 2
@@ -79,7 +75,7 @@ func (t *Table) Reset(content *prefix.Content, given, prompt, output int, own ui
 
 // empty forgets the blocks of a table whose text stays.
 func (t *Table) empty() {
-	t.blocks, t.full, t.written, t.saving, t.loaded = t.blocks[:0], 0, 0, 0, Load{}
+	t.blocks, t.full, t.written, t.loaded = t.blocks[:0], 0, 0, Load{}
 	t.parts = parts{windowed: t.parts.windowed[:0]}
 }
 

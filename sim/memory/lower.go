@@ -245,14 +245,7 @@ func (p *Pool) Plan(now des.Time) {
 	if p.lower != nil {
 		p.lower.now = now
 		p.kept.end(now, p.giveUp)
-		p.parting.end(now, p.part)
 	}
-}
-
-// Written sets the times when the pending writes arrive in DRAM and on SSD.
-func (p *Pool) Written(dram, ssd des.Time) {
-	p.parting.saved(dram)
-	p.below.Written(dram, ssd)
 }
 
 func (l *Lower) written(dram, ssd des.Time) {

@@ -39,17 +39,11 @@ type Pool struct {
 	// prompts is cached.
 	Unshared bool
 	// Late delays the reuse of blocks until they are saved, as with offloading.
-	Late    bool
-	late    []saving // released blocks whose save is in progress
-	pending []save   // that were begun with Save, oldest first
+	Late  bool
+	saves []saving // that were begun with Save, oldest first
 	// Drafts makes a hit leave out its last block, as vLLM does with MTP layers: they draft from the
 	// hidden states of its tokens.
 	Drafts bool
-	// parting holds the blocks of ended requests with saves in progress. All blocks of such a request
-	// are released together after its saves, so that the end of its text is evicted first. vLLM
-	// delays the free of such requests too.
-	parting holds[[]int32]
-	spare   [][]int32
 	readers
 }
 
@@ -245,8 +239,7 @@ func (p *Pool) begin(t *Table) {
 		p.lower.take(t) // before a chunk that is written evicts these chunks
 		for i, b := range t.match {
 			if p.hit(b) && p.lower.write(p.keys[b]) {
-				p.keep(t.match[i+1-p.lower.Chunk : i+1])
-				t.written = i + 1
+				p.keep(t, t.match[i+1-p.lower.Chunk:i+1])
 			}
 		}
 		// A hit in HBM also updates recency below, the end of the text first.
@@ -275,8 +268,7 @@ func (p *Pool) enter(t *Table) {
 			p.hits[b] = 0
 			p.ends[b] = t.full%l.Chunk == 0 && t.full*p.blockTokens > t.stored
 			if p.ends[b] && !l.Back && l.Hits == 0 && l.write(key) {
-				p.keep(t.blocks[t.full-l.Chunk : t.full])
-				t.written = t.full
+				p.keep(t, t.blocks[t.full-l.Chunk:t.full])
 			}
 		}
 	}
@@ -288,11 +280,11 @@ func (p *Pool) put(b int32, key uint64) {
 	p.index.Insert(p.keys, b)
 }
 
-// keep references the blocks of a chunk until its save ends.
-func (p *Pool) keep(blocks []int32) {
+// keep references the blocks of a table's chunk until its save ends.
+func (p *Pool) keep(t *Table, blocks []int32) {
 	for _, b := range blocks {
 		p.refs[b]++
-		p.kept.add(b)
+		t.written = p.kept.add(b, never)
 	}
 }
 
@@ -321,54 +313,31 @@ func (p *Pool) take() int32 {
 }
 
 // Release frees the grant of an ended or preempted request. The blocks keep their content until
-// they are allocated again.
+// they are allocated again. If chunks of an ended request are being saved to the tiers below, all
+// its blocks are released after the saves, so that the end of its text is evicted first. vLLM
+// delays the free of such requests too.
 func (p *Pool) Release(g *Grant, ended bool) {
 	t := g.Table
 	p.readers.end(t)
-	t.turn++
-	if ended && p.saves(t) {
-		p.parting = append(p.parting, held[[]int32]{t.blocks, p.kept[len(p.kept)-1].until})
-		t.blocks = nil
-		if n := len(p.spare); n > 0 {
-			t.blocks, p.spare = p.spare[n-1], p.spare[:n-1]
-		}
-		t.empty()
-		return
-	}
-	if p.Unshared {
+	switch {
+	case p.Unshared:
 		p.free += p.held(t)
-		t.empty()
-		return
-	}
-	before := p.hold(t)
-	for first := range p.Layers.Full { // as vLLM: one of the blocks of all rows after the other
-		for row := t.parts.rows - 1; row >= 0; row-- {
-			if row < before || row >= t.saving {
+	case ended && t.written > p.kept.ended:
+		until := p.kept.held[len(p.kept.held)-1].until
+		for _, b := range slices.Backward(t.blocks) {
+			p.kept.add(b, until)
+		}
+	default:
+		for first := range p.Layers.Full { // as vLLM: one of the blocks of all rows after the other
+			for row := t.parts.rows - 1; row >= 0; row-- {
 				p.giveUp(t.blocks[row*p.Layers.Full+first])
 			}
 		}
-	}
-	for _, b := range slices.Backward(t.parts.windowed) {
-		p.giveUp(b)
+		for _, b := range slices.Backward(t.parts.windowed) {
+			p.giveUp(b)
+		}
 	}
 	t.empty()
-}
-
-// saves reports whether a chunk of a table is still being saved to the tiers below.
-func (p *Pool) saves(t *Table) bool {
-	if t.written == 0 || len(t.blocks) < t.written || p.refs[t.blocks[t.written-1]] < 2 {
-		return false
-	}
-	last := t.blocks[t.written-1]
-	return slices.ContainsFunc(p.kept, func(k held[int32]) bool { return k.what == last })
-}
-
-// part releases the blocks of a request that ended earlier.
-func (p *Pool) part(blocks []int32) {
-	for _, b := range slices.Backward(blocks) {
-		p.giveUp(b)
-	}
-	p.spare = append(p.spare, blocks[:0])
 }
 
 // Reread ends the step and returns the tokens that it reads repeatedly: for each block, the tokens

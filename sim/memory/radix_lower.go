@@ -78,7 +78,7 @@ func (r *Radix) writeBack(n *node) {
 // keep locks a node until its chunks are saved.
 func (r *Radix) keep(n *node) {
 	r.lock(n)
-	r.kept.add(n)
+	r.kept.add(n, never)
 }
 
 // Plan sets the planning time and unlocks nodes whose saves have ended by then.

@@ -64,8 +64,8 @@ func TestLawBlocksAreHeldWhileTheyAreSaved(t *testing.T) {
 		}
 	}
 	check(first, second)
-	if p.Saved(6); p.Used() != 8 {
-		t.Errorf("%d of 8 blocks are held, the save of step 7 has not ended", p.Used())
+	if p.Saved(6); p.Used() != 7 {
+		t.Errorf("%d of 8 blocks are held, the save of two has not ended", p.Used())
 	}
 	p.Release(g2, true)
 	if p.Saved(7); p.Used() != 0 {
