@@ -43,12 +43,12 @@ func Calibration(name string, from *hw.Provenance, fits []hw.Fit) *doc.Doc {
 		var within [2]doc.Cell // of an import
 		if f.Within10 > 0 {
 			for j, share := range []float64{f.Within5, f.Within10} {
-				within[j] = doc.As(100*share, fmt.Sprintf("%.1f %%", 100*share))
+				within[j] = doc.Fixed(100*share, "%.1f %%")
 			}
 		}
 		r2 := doc.Cell{} // of a measurement
 		if f.R2 != 0 {
-			r2 = doc.As(f.R2, fmt.Sprintf("%.4f", f.R2))
+			r2 = doc.Fixed(f.R2, "%.4f")
 		}
 		t.Add(f.Model, f.Samples, f.HeldOut, 100*f.MedianError, 100*f.MaxError, within[0], within[1], r2)
 	}

@@ -163,7 +163,7 @@ func outcomeCells(v *papers.Outcome) (ours doc.Cell, interval string, deviation 
 		interval = claimNumber(v, *v.Low) + " to " + claimNumber(v, *v.High)
 	}
 	if v.Bound == "" {
-		deviation = doc.As(100**v.Deviation, fmt.Sprintf("%+.0f %%", 100**v.Deviation))
+		deviation = doc.Fixed(100**v.Deviation, "%+.0f %%")
 	}
 	if v.Verdict == papers.Fail {
 		verdict = "FAIL"

@@ -201,11 +201,11 @@ func differing(r *diff.Report) (t doc.Table, differ int) {
 		from, to := doc.None(), doc.None()
 		if one.Low != nil && one.A != 0 {
 			low, high := 100**one.Low/one.A, 100**one.High/one.A
-			from, to = signed(min(low, high)), signed(max(low, high))
+			from, to = doc.Fixed(min(low, high), "%+.1f"), doc.Fixed(max(low, high), "%+.1f")
 		}
 		change := doc.None()
 		if c := one.Change(); !math.IsNaN(c) {
-			change = signed(100 * c)
+			change = doc.Fixed(100*c, "%+.1f")
 		}
 		t.Add(one.Point, metric, one.A, one.B, change, from, to, one.Seeds)
 	}
@@ -215,6 +215,3 @@ func differing(r *diff.Report) (t doc.Table, differ int) {
 	}
 	return t, differ
 }
-
-// signed formats a number with its sign and one decimal.
-func signed(v float64) doc.Cell { return doc.As(v, fmt.Sprintf("%+.1f", v)) }

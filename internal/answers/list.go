@@ -183,8 +183,7 @@ func Prices(file string) (*doc.Doc, error) {
 				if name != r.Provider {
 					what, source = "that of "+r.Provider, ""
 				}
-				price := doc.As(r.USDPerHour, fmt.Sprintf("%.2f", r.USDPerHour))
-				t.Add(name, gpu, price, what, r.Date, source)
+				t.Add(name, gpu, doc.Fixed(r.USDPerHour, "%.2f"), what, r.Date, source)
 			}
 		}
 	}

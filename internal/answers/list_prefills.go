@@ -48,9 +48,9 @@ func Prefills() (*doc.Doc, error) {
 				continue
 			}
 			if s.Benchmark == "RULER" {
-				cells[5] = score(s.Mean())
+				cells[5] = doc.Fixed(s.Mean(), "%.1f")
 			} else {
-				cells[3], cells[4] = score(s.Mean()), score(s.Values[len(s.Values)-1])
+				cells[3], cells[4] = doc.Fixed(s.Mean(), "%.1f"), doc.Fixed(s.Values[len(s.Values)-1], "%.1f")
 			}
 		}
 		t.Add(cells...)
@@ -85,9 +85,9 @@ func Prefill(name string) (*doc.Doc, error) {
 			}
 			cells := []any{s.Model, s.Variant, s.Where}
 			for _, v := range s.Values {
-				cells = append(cells, score(v))
+				cells = append(cells, doc.Fixed(v, "%.1f"))
 			}
-			t.Add(append(cells, score(s.Mean()))...)
+			t.Add(append(cells, doc.Fixed(s.Mean(), "%.1f"))...)
 		}
 		addTable(d, t)
 	}
@@ -111,14 +111,14 @@ func Patterns(groups []pattern.Group) *doc.Doc {
 		for i, n := range contexts {
 			density := g.Density(n)
 			sums[i] += g.Heads * density
-			cells = append(cells, score(100*density))
+			cells = append(cells, doc.Fixed(100*density, "%.1f"))
 		}
 		all += g.Heads
 		t.Add(cells...)
 	}
 	cells := []any{"all", heads(all)}
 	for _, sum := range sums {
-		cells = append(cells, score(100*sum/all))
+		cells = append(cells, doc.Fixed(100*sum/all, "%.1f"))
 	}
 	t.Rule()
 	t.Add(cells...)
@@ -130,7 +130,7 @@ func PatternSpace(gpu *hw.Profile, model *llm.Model, tokens int, space []pattern
 	t := doc.Table{Title: "Candidates", Columns: doc.Columns("candidate", ">kernel|us",
 		">of dense|%")}
 	for _, h := range space {
-		t.Add(h.String(), 1e6*patterns.Cost(gpu, model, h, tokens), score(100*h.Density(tokens)))
+		t.Add(h.String(), 1e6*patterns.Cost(gpu, model, h, tokens), doc.Fixed(100*h.Density(tokens), "%.1f"))
 	}
 	return t
 }
@@ -146,6 +146,3 @@ func FoundPatterns(groups []pattern.Group) doc.Table {
 
 // heads formats a number of heads; in a published mix it may be a fraction.
 func heads(n float64) doc.Cell { return doc.As(n, strconv.FormatFloat(n, 'f', -1, 64)) }
-
-// score formats a value in % with one decimal.
-func score(v float64) doc.Cell { return doc.As(v, strconv.FormatFloat(v, 'f', 1, 64)) }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/capacity"
@@ -43,7 +42,7 @@ func shownTable(a *capacity.Purchase, shown []*capacity.Choice) doc.Table {
 		}
 		if c.Largest != nil && c.Headroom != nil {
 			holds = doc.Number(*c.Largest)
-			headroom = doc.As(100**c.Headroom, strconv.FormatFloat(100**c.Headroom, 'f', 0, 64))
+			headroom = doc.Fixed(100**c.Headroom, "%.0f")
 		}
 		var limits []string
 		for _, l := range c.Limits[:min(2, len(c.Limits))] {

@@ -89,7 +89,8 @@ type runTable struct {
 
 // add adds a row.
 func (t *runTable) add(r *runRow, cells ...doc.Cell) {
-	t.Rows = append(t.Rows, doc.Row{Cells: append(doc.Texts(r.load.String(), r.name), cells...),
+	t.Rows = append(t.Rows, doc.Row{Cells: append([]doc.Cell{doc.Text(r.load.String()),
+		doc.Text(r.name)}, cells...),
 		Ruled: t.last != nil && r.group != t.last.group})
 	t.last = r
 }

@@ -136,7 +136,7 @@ func goalsMet(runs []validate.ValidatedRun) (answer string, t doc.Table) {
 		}
 		m := compared(key)
 		t.Add(strings.TrimSpace(m.Name+" "+statOf(&m)), int(100*goals[key]), within, of,
-			doc.As(100*worst, fmt.Sprintf("%.1f", 100*worst)), note)
+			doc.Fixed(100*worst, "%.1f"), note)
 	}
 	return fmt.Sprintf("%d of %s below saturation meet every goal, %.0f %% are to.", met,
 		Count(len(below), "run"), 100*validate.GoalShare), t
@@ -251,7 +251,7 @@ func Ablation(a *validate.Ablation) *doc.Doc {
 		cells := []any{r.Concept, r.Part}
 		for _, w := range r.Worth {
 			for _, v := range []float64{w.Decode, w.Mixed} {
-				cells = append(cells, doc.As(100*v, fmt.Sprintf("%+.2f", 100*v)))
+				cells = append(cells, doc.Fixed(100*v, "%+.2f"))
 			}
 		}
 		if i > 0 && r.Concept != a.Rows[i-1].Concept {

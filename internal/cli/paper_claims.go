@@ -47,6 +47,58 @@ func (c *claimsCmd) check() error {
 	return nil
 }
 
+// claimModel is a model that claims are judged by. Without a folder its numbers are built in.
+type claimModel struct {
+	papers.Studies
+	changed string // under which its numbers are kept
+}
+
+// models returns the models that the command names, and the document of their outcomes.
+func (c *claimsCmd) models() (all []claimModel, show func([][]papers.Outcome) *doc.Doc, err error) {
+	show = func(models [][]papers.Outcome) *doc.Doc { return answers.Claims(models[0]) }
+	shorter := func(changed string, change *papers.Change) { // than runs of claims: only effects count
+		all = append(all, claimModel{papers.Studies{Change: change,
+			Dir: filepath.Join(c.Out, "sensitivity", change.String()),
+			Sets: []string{"seed=[1, 2, 3]", "workload.requests=100", "simulation.groups=4",
+				"goodput.start=0.2", "goodput.width=0.25", "goodput.coarse=true"}}, changed})
+	}
+	switch c.Numbers {
+	case kept:
+		all = make([]claimModel, 1)
+	case search:
+		changes, err := papers.KeptChanges()
+		for _, changed := range append([]string{""}, changes...) {
+			all = append(all, claimModel{changed: changed})
+		}
+		return all, func(models [][]papers.Outcome) *doc.Doc {
+			return answers.SearchedClaims(changes, models)
+		}, err
+	case swapped:
+		shorter(papers.Shorter, nil)
+		shorter(papers.Exchanged, papers.Swapped())
+		show = func(models [][]papers.Outcome) *doc.Doc {
+			return answers.SwappedClaims(models[0], models[1])
+		}
+	case sensitivity:
+		shorter("", nil)
+		tuned := papers.TunedParameters()
+		for _, f := range tuned {
+			shorter("", &papers.Change{Tuned: f, Factor: 0.5})
+			shorter("", &papers.Change{Tuned: f, Factor: 2})
+		}
+		show = func(models [][]papers.Outcome) *doc.Doc { return answers.SensitiveClaims(tuned, models) }
+	default:
+		m := claimModel{papers.Studies{Dir: c.results(), Sets: c.Set}, strings.Join(c.Set, " ")}
+		if len(c.Set) > 0 {
+			m.Dir = filepath.Join(c.Out, "changed")
+		}
+		if all = []claimModel{m}; c.Numbers == null {
+			show = func(models [][]papers.Outcome) *doc.Doc { return answers.NullClaims(models[0]) }
+		}
+	}
+	return all, show, nil
+}
+
 // Run implements the command.
 func (c *claimsCmd) Run(ctx context.Context, app *App) error {
 	if err := c.check(); err != nil {
@@ -56,125 +108,42 @@ func (c *claimsCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
-	var d *doc.Doc
-	var outcomes []papers.Outcome
-	switch c.Numbers {
-	case search:
-		d, err = searched(claims)
-	case swapped, sensitivity:
-		d, err = c.changed(ctx, app, c.shorterClaims(claims))
-	default:
-		d, outcomes, err = c.judge(ctx, app, claims)
-	}
+	models, show, err := c.models()
 	if err != nil {
 		return err
 	}
-	return c.print(app, outcomes, d)
-}
-
-// searched returns the claims under each stored change of an interpretation or a load, beside our
-// numbers.
-func searched(claims []papers.Claim) (*doc.Doc, error) {
-	changes, err := papers.KeptChanges()
-	if err != nil {
-		return nil, err
-	}
-	models := make([][]papers.Outcome, 1+len(changes))
-	for i, change := range append([]string{""}, changes...) {
-		if models[i], err = papers.Kept(claims, change); err != nil {
-			return nil, err
+	experiments, judge := papers.ClaimExperiments, papers.Judge
+	switch {
+	case c.Numbers == null:
+		experiments, judge = papers.NullExperiments, papers.Null
+	case c.Numbers == swapped || c.Numbers == sensitivity:
+		judge = papers.Compare
+		if len(c.Names) == 0 { // PSA's Fig. 6, for example, prescribes the number of requests per set
+			claims = slices.DeleteFunc(claims, papers.Claim.Apart)
 		}
 	}
-	return answers.SearchedClaims(changes, models), nil
-}
-
-// judge compares the claims with one model.
-func (c *claimsCmd) judge(ctx context.Context, app *App, claims []papers.Claim) (d *doc.Doc,
-	outcomes []papers.Outcome, err error) {
-	studies := papers.Studies{Dir: c.results(), Sets: c.Set}
-	if len(c.Set) > 0 {
-		studies.Dir = filepath.Join(c.Out, "changed")
-	}
-	show := answers.Claims
-	switch c.Numbers {
-	case kept:
-		outcomes, err = papers.Kept(claims, "")
-	case null:
-		show = answers.NullClaims
-		outcomes, err = c.measure(ctx, app, claims, studies, papers.NullExperiments, papers.Null)
-	default:
-		outcomes, err = c.measure(ctx, app, claims, studies, papers.ClaimExperiments, papers.Judge)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	papers.SortByClass(outcomes)
-	if c.Keep != "" {
-		err = papers.Keep(c.Keep, strings.Join(c.Set, " "), outcomes)
-	}
-	return show(outcomes), outcomes, err
-}
-
-// measure makes the runs of claims and judges the claims by them.
-func (c *claimsCmd) measure(ctx context.Context, app *App, claims []papers.Claim,
-	studies papers.Studies, experiments func([]papers.Claim) []string,
-	judge func([]papers.Claim, string) ([]papers.Outcome, error)) ([]papers.Outcome, error) {
-	if names := experiments(claims); len(names) > 0 {
-		if err := c.run(ctx, app, studies, names...); err != nil {
-			return nil, err
+	outcomes := make([][]papers.Outcome, len(models))
+	for i, m := range models {
+		names := experiments(claims)
+		if m.Dir != "" && len(names) > 0 {
+			err = c.run(ctx, app, m.Studies, names...)
 		}
-	}
-	return judge(claims, studies.Dir)
-}
-
-// shorter returns settings for shorter experiments than a claim uses: effects of a change are
-// measured on the same arrivals and heads. A goodput is searched within a quarter.
-func shorter() []string {
-	return []string{"seed=[1, 2, 3]", "workload.requests=100", "simulation.groups=4",
-		"goodput.start=0.2", "goodput.width=0.25", "goodput.coarse=true"}
-}
-
-// shorterClaims returns the claims that shorter runs can measure. Claims apart are included only if
-// named, for example PSA's Fig. 6, which prescribes the number of requests per set.
-func (c *claimsCmd) shorterClaims(claims []papers.Claim) []papers.Claim {
-	if len(c.Names) > 0 {
-		return claims
-	}
-	return slices.DeleteFunc(claims, papers.Claim.Apart)
-}
-
-// changed measures claims on shorter runs: as they are, and with the tuned parameter of the models
-// swapped, or with each tuned parameter at half and at double its value.
-func (c *claimsCmd) changed(ctx context.Context, app *App, claims []papers.Claim) (*doc.Doc,
-	error) {
-	changes, tuned := []*papers.Change{nil}, papers.TunedParameters()
-	if c.Numbers == swapped {
-		changes, tuned = append(changes, papers.Swapped()), nil
-	}
-	for _, f := range tuned {
-		changes = append(changes, &papers.Change{Tuned: f, Factor: 0.5},
-			&papers.Change{Tuned: f, Factor: 2})
-	}
-	models := make([][]papers.Outcome, len(changes))
-	for i, change := range changes {
-		studies := papers.Studies{Dir: filepath.Join(c.Out, "sensitivity", change.String()),
-			Sets: shorter(), Change: change}
-		var err error
-		models[i], err = c.measure(ctx, app, claims, studies, papers.ClaimExperiments, papers.Compare)
+		switch {
+		case err != nil:
+		case m.Dir == "":
+			outcomes[i], err = papers.Kept(claims, m.changed)
+		default:
+			outcomes[i], err = judge(claims, m.Dir)
+		}
+		if err == nil && c.Keep != "" {
+			err = papers.Keep(c.Keep, m.changed, outcomes[i])
+		}
 		if err != nil {
-			return nil, err
+			return err
+		}
+		if c.Numbers != search && c.Numbers != sensitivity {
+			papers.SortByClass(outcomes[i])
 		}
 	}
-	if c.Numbers == sensitivity {
-		return answers.SensitiveClaims(tuned, models), nil
-	}
-	for i, changed := range []string{papers.Shorter, papers.Exchanged} {
-		if c.Keep != "" {
-			if err := papers.Keep(c.Keep, changed, models[i]); err != nil {
-				return nil, err
-			}
-		}
-		papers.SortByClass(models[i])
-	}
-	return answers.SwappedClaims(models[0], models[1]), nil
+	return c.print(app, outcomes[0], show(outcomes))
 }

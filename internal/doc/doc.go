@@ -85,15 +85,6 @@ func None() Cell { return Cell{Text: "-"} }
 // Text returns a cell of words on one line, whatever names they contain.
 func Text(text string) Cell { return Cell{Text: text} }
 
-// Texts returns cells of words.
-func Texts(texts ...string) []Cell {
-	cells := make([]Cell, len(texts))
-	for i, t := range texts {
-		cells[i] = Text(t)
-	}
-	return cells
-}
-
 // Number returns a cell of a value that is shown with three digits. All media except CSV and JSON
 // show three digits, so that they agree.
 func Number(v float64) Cell { return Cell{Value: &v} }
@@ -106,6 +97,9 @@ func Count(n int) Cell {
 
 // As returns a cell of a value that is shown as the text.
 func As(v float64, text string) Cell { return Cell{Text: text, Value: &v} }
+
+// Fixed returns a cell of a value in a format of package fmt, such as %.1f.
+func Fixed(v float64, format string) Cell { return As(v, fmt.Sprintf(format, v)) }
 
 // String returns the displayed text of the cell.
 func (c Cell) String() string {

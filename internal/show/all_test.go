@@ -33,9 +33,9 @@ func every() *doc.Doc {
 					{Name: "anempty"}},
 				Rows: []doc.Row{{Cells: []doc.Cell{doc.Text("acell"), doc.Number(1234.56)}}}},
 			{Title: "afolded", Folded: true, Columns: []doc.Column{{Name: "x"}},
-				Rows: []doc.Row{{Cells: doc.Texts("afoldedcell")}}},
+				Rows: []doc.Row{{Cells: []doc.Cell{doc.Text("afoldedcell")}}}},
 			{Title: "agrouped", Under: "aheading", Folded: true, Columns: []doc.Column{{Name: "x"}},
-				Rows: []doc.Row{{Cells: doc.Texts("agroupedcell")}}},
+				Rows: []doc.Row{{Cells: []doc.Cell{doc.Text("agroupedcell")}}}},
 		},
 		Files: []doc.File{{Name: "afile", Text: "atext"}},
 	}
