@@ -98,79 +98,60 @@ func (f filter) String() string {
 }
 
 // measure returns the number from the results: over divided by under for each combination, reduced.
+// The sides are means of the metric over the rows that match their filters; 1 without a filter.
 func (r *results) measure(m *measurement) (float64, error) {
 	rows, err := r.rows(m)
 	if err != nil {
 		return 0, err
 	}
-	over, err := r.means(m, m.Over, rows)
-	if err != nil {
-		return 0, err
+	type sides struct{ sum, n [2]float64 } // over, under
+	filters, all, by := [2]filter{m.Over, m.Under}, sides{}, map[string]*sides{}
+	for _, row := range rows {
+		key := row.texts(strings.Join(m.Each, " "))
+		for side, f := range filters {
+			if f == nil || !f.takes(row) {
+				continue
+			}
+			v, err := r.metric(m.Metric, row)
+			if err != nil {
+				return 0, fmt.Errorf("%s: %s: %w", m.From, m.Metric, err)
+			}
+			if by[key] == nil {
+				by[key] = &sides{}
+			}
+			by[key].sum[side] += v
+			by[key].n[side]++
+			all.n[side]++
+		}
 	}
-	under, err := r.means(m, m.Under, rows)
-	if err != nil {
-		return 0, err
-	}
-	keys := under
-	if keys == nil {
-		keys = over
+	for side, f := range filters {
+		if f != nil && all.n[side] == 0 {
+			return 0, fmt.Errorf("%s: no row with %v", m.From, f)
+		}
 	}
 	var numbers []float64
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		a, ok := over[key]
-		b := under[key]
-		switch {
-		case over != nil && !ok:
-			return 0, fmt.Errorf("%s: no row with %v and %s", m.From, m.Over, key)
-		case over == nil:
-			a = 1
-		case under == nil:
-			b = 1
+	for _, key := range slices.Sorted(maps.Keys(by)) {
+		mean, of := [2]float64{1, 1}, by[key]
+		for side, f := range filters {
+			if f != nil {
+				mean[side] = cmp.Or(m.Times, 1) * of.sum[side] / of.n[side]
+			}
 		}
-		switch {
-		case m.Metric == "goodput" && !(a > 0 && b > 0):
-			continue // no goodput is a multiple of none
+		switch a, b := mean[0], mean[1]; {
+		case m.Under != nil && of.n[1] == 0: // nothing to compare with
+		case m.Over != nil && of.n[0] == 0:
+			return 0, fmt.Errorf("%s: no row with %v and %s", m.From, m.Over, key)
+		case m.Metric == "goodput" && !(a > 0 && b > 0): // no goodput is a multiple of none
 		case m.Reduce == "difference":
-			a, b = a-b, 1
+			numbers = append(numbers, a-b)
 		case b == 0:
 			return 0, fmt.Errorf("%s: a mean of 0 to divide by", m.From)
+		default:
+			numbers = append(numbers, a/b)
 		}
-		numbers = append(numbers, a/b)
 	}
 	if len(numbers) == 0 {
 		return 0, fmt.Errorf("%s: no goodput with %v to compare with %v", m.From, m.Over, m.Under)
 	}
 	return reductions[m.Reduce](numbers), nil
-}
-
-// means returns the mean of the metric over the rows that match a filter, by their values of Each;
-// nil without a filter.
-func (r *results) means(m *measurement, f filter, rows []*record) (map[string]float64, error) {
-	if f == nil {
-		return nil, nil
-	}
-	sum, n := map[string]float64{}, map[string]float64{}
-	for _, row := range rows {
-		if !f.takes(row) {
-			continue
-		}
-		v, err := r.metric(m.Metric, row)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", m.From, m.Metric, err)
-		}
-		var values []string
-		for _, key := range m.Each {
-			values = append(values, row.cells[key])
-		}
-		key := strings.Join(values, " ")
-		sum[key] += v
-		n[key]++
-	}
-	if len(sum) == 0 {
-		return nil, fmt.Errorf("%s: no row with %v", m.From, f)
-	}
-	for key := range sum {
-		sum[key] = cmp.Or(m.Times, 1) * sum[key] / n[key]
-	}
-	return sum, nil
 }

@@ -37,7 +37,7 @@ type calibrateRun struct {
 
 // Run implements the command.
 func (c *calibrateRun) Run(ctx context.Context, app *App) error {
-	if err := checkTOML(c.Out); err != nil {
+	if err := prepare(c.Out); err != nil {
 		return err
 	}
 	options := calibrate.Options{Out: c.Out, Plan: calibrate.Full, Fresh: c.Force, PoolGiB: c.Pool}
@@ -55,14 +55,11 @@ type calibrateHost struct {
 
 // Run implements the command.
 func (c *calibrateHost) Run(_ context.Context, app *App) error {
-	if err := checkTOML(c.Out); err != nil {
+	if err := prepare(c.Out); err != nil {
 		return err
 	}
 	engine, err := validate.FitHost(c.Dir)
 	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(c.Out), 0o755); err != nil {
 		return err
 	}
 	if err := engine.Write(c.Out, "this project's live loop, as in "+c.Dir); err != nil {
@@ -79,19 +76,23 @@ type calibrateRefit struct {
 
 // Run implements the command.
 func (c *calibrateRefit) Run(ctx context.Context, app *App) error {
-	if err := checkTOML(c.Out); err != nil {
+	if err := prepare(c.Out); err != nil {
 		return err
 	}
 	done, err := calibrate.Refit(c.Samples, c.Out)
 	return printCalibration(ctx, app, c.Out, done, err)
 }
 
-// checkTOML refuses file names that commands would not read as TOML.
-func checkTOML(out string) error {
+// prepare makes the folder of a file that a command writes. It refuses names that commands would
+// not read as TOML, and places that are taken.
+func prepare(out string) error {
 	if filepath.Ext(out) != ".toml" {
 		return fmt.Errorf("--out %s: want a name that ends in .toml", out)
 	}
-	return nil
+	if err := files.CheckOutput(out); err != nil {
+		return err
+	}
+	return os.MkdirAll(filepath.Dir(out), 0o755)
 }
 
 // onThisMachine measures on this machine's GPU.
@@ -159,7 +160,7 @@ type calibrateDrive struct {
 
 // Run measures the SSD of a folder and writes its file.
 func (c *calibrateDrive) Run(ctx context.Context, app *App) error {
-	if err := checkTOML(c.Out); err != nil {
+	if err := prepare(c.Out); err != nil {
 		return err
 	}
 	o := drive.Options{Folder: c.Folder, Bytes: driveBytes, Each: driveEach, Depths: drive.Depths(),
@@ -167,17 +168,11 @@ func (c *calibrateDrive) Run(ctx context.Context, app *App) error {
 	if c.Quick {
 		o.Bytes, o.Each = quickBytes, quickEach
 	}
-	if err := files.CheckOutput(c.Out); err != nil { // before it is measured
-		return err
-	}
 	found, err := drive.Measure(ctx, o)
 	if err != nil {
 		return err
 	}
 	d := found.Describe("measured", time.Now().Format(time.DateOnly))
-	if err := os.MkdirAll(filepath.Dir(c.Out), 0o755); err != nil {
-		return err
-	}
 	if err := builtin.Write(map[string]any{c.Out: d}); err != nil {
 		return err
 	}
@@ -197,20 +192,12 @@ func (c *calibrateImport) Run(ctx context.Context, app *App) error {
 	dir := filepath.Clean(c.Tables)
 	name := strings.ToLower(filepath.Base(dir))
 	out := cmp.Or(c.Out, filepath.Join("out", name+".toml"))
-	if err := checkTOML(out); err != nil {
-		return err
-	}
 	kernels := strings.TrimSuffix(out, ".toml") + "-kernels.toml"
-	for _, path := range []string{out, kernels} { // before it is made
-		if err := files.CheckOutput(path); err != nil {
-			return err
-		}
+	if err := errors.Join(prepare(out), prepare(kernels)); err != nil { // before they are made
+		return err
 	}
 	made, err := aic.Import(ctx, dir, aic.Options{Card: c.Card, Name: name})
 	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
 		return err
 	}
 	made.Card.Kernels.FA3 = filepath.Base(kernels)

@@ -262,22 +262,13 @@ func (s *Sample) Shown() bool {
 // as runs); "" if every value is a single run.
 func (f *Figure) Spread(of string) string {
 	least, most, dots := 0, 0, false
-	add := func(s *Sample) {
-		if s.N < 2 || s.Low == nil || *s.High <= *s.Low {
-			return
-		}
-		least, most = cmp.Or(min(cmp.Or(least, s.N), s.N), s.N), max(most, s.N)
-		dots = dots || s.Runs != nil
-	}
 	for _, c := range f.Charts {
-		for i := range c.Lines {
-			for j := range c.Lines[i].Points {
-				add(&c.Lines[i].Points[j].Sample)
+		c.Values(func(_, _ string, _ float64, s *Sample) {
+			if s.N > 1 && s.Low != nil && *s.High > *s.Low {
+				least, most = min(cmp.Or(least, s.N), s.N), max(most, s.N)
+				dots = dots || s.Runs != nil
 			}
-		}
-		for i := range c.Bars {
-			add(&c.Bars[i].Sample)
-		}
+		})
 	}
 	count := fmt.Sprint(least)
 	if most > least {
