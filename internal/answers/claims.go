@@ -22,15 +22,15 @@ var classNames = map[papers.Class]string{papers.Independent: "independent eviden
 // Claims returns the document on claims judged by our numbers: one table per class, and the reasons
 // of failures.
 func Claims(outcomes []papers.Outcome) *doc.Doc {
-	d := &doc.Doc{Title: "Claims of the papers", Tables: claimTables("ours", outcomes),
-		Answers: tallies(outcomes)}
+	d := &doc.Doc{Title: "Claims of the papers"}
+	d.Tables, d.Answers = claimTables("ours", outcomes)
 	addTable(d, failures(outcomes))
 	return d
 }
 
 // NullClaims returns the document on claims judged by a model without any mechanism.
 func NullClaims(outcomes []papers.Outcome) *doc.Doc {
-	tables, lines := claimTables("null", outcomes), tallies(outcomes)
+	tables, lines := claimTables("null", outcomes)
 	for i := range tables {
 		tables[i].Folded = true
 		tables[i].Legend = append([]string{lines[i]}, tables[i].Legend...)
@@ -39,8 +39,9 @@ func NullClaims(outcomes []papers.Outcome) *doc.Doc {
 		Tables: append([]doc.Table{passing([]string{""}, outcomes)}, tables...)}
 }
 
-// claimTables returns one table per class, with one row per number.
-func claimTables(model string, outcomes []papers.Outcome) (tables []doc.Table) {
+// claimTables returns one table per class, with one row per number, and a line that counts the
+// numbers that pass.
+func claimTables(model string, outcomes []papers.Outcome) (tables []doc.Table, lines []string) {
 	for _, class := range papers.Classes() {
 		own := ofClass(outcomes, class)
 		if len(own) == 0 {
@@ -61,12 +62,12 @@ func claimTables(model string, outcomes []papers.Outcome) (tables []doc.Table) {
 			ours, interval, deviation, verdict := outcomeCells(v)
 			t.Add(claimName(v), what, at, claimed(v), ours, interval, deviation, verdict)
 		}
-		tables = append(tables, t)
+		tables, lines = append(tables, t), append(lines, tally(name, own))
 	}
 	if n := len(tables); n > 0 {
 		tables[n-1].Legend = []string{aboutVerdicts}
 	}
-	return tables
+	return tables, lines
 }
 
 // failures lists the notes of claims that fail, each once.
@@ -83,25 +84,18 @@ func failures(outcomes []papers.Outcome) doc.Table {
 	return t
 }
 
-// tallies counts the passing numbers, one line per class.
-func tallies(outcomes []papers.Outcome) (lines []string) {
-	for _, class := range papers.Classes() {
-		own := ofClass(outcomes, class)
-		if len(own) == 0 {
-			continue
-		}
-		passed := withVerdict(own, papers.Pass)
-		line := fmt.Sprintf("%s: %d of %d pass, %d undecided, %d fail", classNames[class], passed,
-			len(own), withVerdict(own, papers.Undecided), withVerdict(own, papers.Fail))
-		if n := near(own); n != passed {
-			line += fmt.Sprintf("; %d in the band whatever their interval", n)
-		}
-		if n := withVerdict(own, ""); n > 0 {
-			line += fmt.Sprintf(", %d not measured", n)
-		}
-		lines = append(lines, line)
+// tally counts the numbers of a class by verdict.
+func tally(class string, own []papers.Outcome) string {
+	passed := withVerdict(own, papers.Pass)
+	line := fmt.Sprintf("%s: %d of %d pass, %d undecided, %d fail", class, passed, len(own),
+		withVerdict(own, papers.Undecided), withVerdict(own, papers.Fail))
+	if n := near(own); n != passed {
+		line += fmt.Sprintf("; %d in the band whatever their interval", n)
 	}
-	return lines
+	if n := withVerdict(own, ""); n > 0 {
+		line += fmt.Sprintf(", %d not measured", n)
+	}
+	return line
 }
 
 // passing counts the passing numbers: one row per paper and model, one column per class.

@@ -142,15 +142,7 @@ type view struct {
 // panel holds the rows of one model on one card whose runs served requests, by ascending x.
 type panel struct {
 	model, gpu string
-	rows       []shownRow
-}
-
-// shownRow is a row as pictures show it.
-type shownRow struct {
-	runRow
-	series string
-	x      float64
-	at     string // x in words
+	rows       []runRow
 }
 
 // abscissa is the x quantity of pictures: the load, or a key.
@@ -163,13 +155,12 @@ type abscissa struct {
 
 func (r *Runs) view() *view {
 	axes := r.axes()
-	var rows []shownRow
-	for _, row := range r.rows(axes) {
-		row.runs = slices.DeleteFunc(row.runs, func(s *metrics.Summary) bool { return s.Completed == 0 })
-		if len(row.runs) > 0 {
-			rows = append(rows, shownRow{runRow: row})
-		}
+	rows := r.rows(axes)
+	for i := range rows {
+		rows[i].runs = slices.DeleteFunc(rows[i].runs,
+			func(s *metrics.Summary) bool { return s.Completed == 0 })
 	}
+	rows = where(rows, func(row *runRow) bool { return len(row.runs) > 0 })
 	v := &view{x: r.abscissa(rows, axes)}
 	for i := range rows {
 		row := &rows[i]
@@ -183,11 +174,11 @@ func (r *Runs) view() *view {
 			row.at = config.KeyName(v.x.key) + "=" + stats.Tick(row.x)
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b shownRow) int { return cmp.Compare(a.x, b.x) })
-	for _, p := range distinct(rows, func(row *shownRow) [2]string {
+	slices.SortStableFunc(rows, func(a, b runRow) int { return cmp.Compare(a.x, b.x) })
+	for _, p := range distinct(rows, func(row *runRow) [2]string {
 		return [2]string{row.runs[0].Model, row.runs[0].GPU}
 	}) {
-		v.panels = append(v.panels, panel{p[0], p[1], where(rows, func(row *shownRow) bool {
+		v.panels = append(v.panels, panel{p[0], p[1], where(rows, func(row *runRow) bool {
 			return row.runs[0].Model == p[0] && row.runs[0].GPU == p[1]
 		})})
 	}
@@ -198,13 +189,13 @@ const replicasKey = "replicas"
 
 // abscissa chooses the x quantity and sets the x of all rows: the load or, if that does not vary,
 // the number that axes or fleets set to the most values.
-func (r *Runs) abscissa(rows []shownRow, axes []string) abscissa {
+func (r *Runs) abscissa(rows []runRow, axes []string) abscissa {
 	x, most := abscissa{label: "Rate (" + Short(r.Unit) + ")"}, 1
-	closed := slices.ContainsFunc(rows, func(row shownRow) bool { return row.load.clients > 0 })
+	closed := slices.ContainsFunc(rows, func(row runRow) bool { return row.load.clients > 0 })
 	if closed {
 		x.label = "Concurrency (clients)"
 	}
-	try := func(key, label string, of func(*shownRow) (float64, error)) {
+	try := func(key, label string, of func(*runRow) (float64, error)) {
 		values := make([]float64, len(rows))
 		for i := range rows {
 			var err error
@@ -222,17 +213,17 @@ func (r *Runs) abscissa(rows []shownRow, axes []string) abscissa {
 		most = len(all)
 		x = abscissa{key, label, (key != "" || closed) && all[0] > 0 && all[most-1] >= 8*all[0], true}
 	}
-	try("", x.label, func(row *shownRow) (float64, error) {
+	try("", x.label, func(row *runRow) (float64, error) {
 		return max(float64(row.load.clients), row.load.rate), nil
 	})
 	if x.varies {
 		return x
 	}
-	try(replicasKey, "Replicas", func(row *shownRow) (float64, error) {
+	try(replicasKey, "Replicas", func(row *runRow) (float64, error) {
 		return float64(max(1, row.runs[0].Replicas)), nil
 	})
 	for i, key := range axes {
-		try(key, config.KeyName(key), func(row *shownRow) (float64, error) {
+		try(key, config.KeyName(key), func(row *runRow) (float64, error) {
 			return strconv.ParseFloat(row.set[i], 64)
 		})
 	}

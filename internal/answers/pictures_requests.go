@@ -107,23 +107,42 @@ func overBins(name string, values []float64, from, width float64) doc.Line {
 const mostShared = 3
 
 // distributions draws the share of requests below each TTFT and TBT, all seeds together, in two
-// charts for the lowest, the middle and the highest x; nil without requests.
+// charts for the lowest, the middle and the highest x; none at an x where a run has no requests.
 func (r *Runs) distributions(p *panel) (charts []*doc.Chart, err error) {
-	all := distinct(p.rows, func(row *shownRow) float64 { return row.x })
+	all := distinct(p.rows, func(row *runRow) float64 { return row.x })
 	if n := len(all); n > mostShared {
 		all = []float64{all[0], all[n/2], all[n-1]}
 	}
+loads:
 	for _, at := range all {
-		rows := where(p.rows, func(row *shownRow) bool { return row.x == at })
-		ttft, tbt, err := r.distribution(rows)
-		if err != nil {
-			return nil, err
+		rows := where(p.rows, func(row *runRow) bool { return row.x == at })
+		two := []*doc.Chart{{X: "TTFT (s)", Title: rows[0].at + ": time to first token"},
+			{X: "TBT (ms), mean of a request", Title: rows[0].at + ": time between tokens"}}
+		for i := range rows {
+			var values [2][]float64
+			for _, s := range rows[i].runs {
+				found, err := eachRequest(r.folder(s), func(q served) {
+					if values[0] = append(values[0], q.first-q.arrival); q.tbt >= 0 {
+						values[1] = append(values[1], q.tbt)
+					}
+				}, nil)
+				if err != nil {
+					return nil, err
+				}
+				if !found {
+					continue loads
+				}
+			}
+			for k, c := range two {
+				if len(values[k]) > 0 {
+					c.Lines = append(c.Lines, doc.Line{Name: rows[i].series, Bare: true,
+						Points: cumulative(values[k], 1)})
+				}
+			}
 		}
-		for i, lines := range [][]doc.Line{ttft, tbt} {
-			if len(lines) > 0 {
-				charts = append(charts, &doc.Chart{Lines: lines, Y: "Share of requests",
-					YEnds: []float64{0, 1.04}, X: []string{"TTFT (s)", "TBT (ms), mean of a request"}[i],
-					Title: rows[0].at + ": " + []string{"time to first token", "time between tokens"}[i]})
+		for _, c := range two {
+			if c.Y, c.YEnds = "Share of requests", []float64{0, 1.04}; len(c.Lines) > 0 {
+				charts = append(charts, c)
 			}
 		}
 	}
@@ -149,30 +168,6 @@ func shareAcross(charts []*doc.Chart) {
 			c.XEnds = []float64{min(0, low), max(high*1.02, 1e-9)}
 		}
 	}
-}
-
-// distribution collects the served requests of each row; nil if a run has none.
-func (r *Runs) distribution(rows []shownRow) (ttft, tbt []doc.Line, err error) {
-	for i := range rows {
-		var firsts, gaps []float64
-		for _, s := range rows[i].runs {
-			found, err := eachRequest(r.folder(s), func(q served) {
-				if firsts = append(firsts, q.first-q.arrival); q.tbt >= 0 {
-					gaps = append(gaps, q.tbt)
-				}
-			}, nil)
-			if !found || err != nil {
-				return nil, nil, err
-			}
-		}
-		if len(firsts) > 0 {
-			ttft = append(ttft, doc.Line{Name: rows[i].series, Bare: true, Points: cumulative(firsts, 1)})
-		}
-		if len(gaps) > 0 {
-			tbt = append(tbt, doc.Line{Name: rows[i].series, Bare: true, Points: cumulative(gaps, 1)})
-		}
-	}
-	return ttft, tbt, nil
 }
 
 // eachRow reads a table of a run's folder and passes its rows to do, one at a time. found is false

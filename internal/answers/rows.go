@@ -54,6 +54,11 @@ type runRow struct {
 	name   string // the system with its settings
 	group  int    // rows of a group stand together between rules
 	runs   []*metrics.Summary
+
+	// in pictures
+	series string
+	x      float64
+	at     string // x in words
 }
 
 // axes lists the keys whose values differ between runs, except keys shown by load or system.
