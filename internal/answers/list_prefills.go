@@ -130,7 +130,8 @@ func PatternSpace(gpu *hw.Profile, model *llm.Model, tokens int, space []pattern
 	t := doc.Table{Title: "Candidates", Columns: doc.Columns("candidate", ">kernel|us",
 		">of dense|%")}
 	for _, h := range space {
-		t.Add(h.String(), 1e6*patterns.Cost(gpu, model, h, tokens), doc.Fixed(100*h.Density(tokens), "%.1f"))
+		t.Add(h.String(), 1e6*patterns.Cost(gpu, model, h, tokens),
+			doc.Fixed(100*h.Density(tokens), "%.1f"))
 	}
 	return t
 }
