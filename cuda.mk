@@ -50,7 +50,7 @@ endif
 
 # Static programs: they run on a GPU machine without Go. Where Go is missing, those built elsewhere
 # are used.
-GPU_PROGRAMS := gpu.test live.test sparseserve
+GPU_PROGRAMS := gpu.test attention.test live.test sparseserve
 
 .PHONY: gpu-programs
 gpu-programs:
@@ -58,6 +58,7 @@ gpu-programs:
 	@if command -v $(GO) >/dev/null; then \
 	  export CGO_ENABLED=0; \
 	  $(GO) test -c -tags gpu -ldflags=-s -o $(CUDA_BUILD)/gpu.test ./cuda && \
+	  $(GO) test -c -tags gpu -ldflags=-s -o $(CUDA_BUILD)/attention.test ./cuda/emulator && \
 	  $(GO) test -c -tags gpu -ldflags=-s -o $(CUDA_BUILD)/live.test ./cuda/live && \
 	  $(GO) build -trimpath -ldflags=-s -o $(CUDA_BUILD)/sparseserve .; \
 	else \
@@ -78,6 +79,8 @@ gpu-pack: gpu-programs
 gpu-test: cuda gpu-programs
 	SPARSESERVE_CUDA_LIB=$(abspath $(CUDA_LIB)) $(CUDA_BUILD)/gpu.test -test.run '^TestGPU' -test.v \
 	  -test.timeout 10m
+	SPARSESERVE_CUDA_LIB=$(abspath $(CUDA_LIB)) $(CUDA_BUILD)/attention.test -test.run '^TestGPU' \
+	  -test.v -test.timeout 10m
 	SPARSESERVE_CUDA_LIB=$(abspath $(CUDA_LIB)) $(CUDA_BUILD)/live.test -test.run '^TestGPU' -test.v \
 	  -test.timeout 10m
 

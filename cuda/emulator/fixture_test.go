@@ -11,17 +11,24 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// fixture is a machine under test and the program that uses it.
+// fixture is a machine under test, the emulator or a GPU, and the program that uses it.
 type fixture struct {
-	*Machine
-	t *testing.T
-	r *rand.Rand
+	machine
+	emulated *Machine // nil: a GPU
+	t        *testing.T
+	r        *rand.Rand
+	release  []func() error // memory of a GPU
+}
+
+type machine interface {
+	cuda.Machine
+	DeviceSync() error
 }
 
 func newFixture(t *testing.T, c Config) *fixture {
 	m := New(c)
 	t.Cleanup(m.Close)
-	return &fixture{Machine: m, t: t, r: rand.New(rand.NewPCG(20, 26))}
+	return &fixture{machine: m, emulated: m, t: t, r: rand.New(rand.NewPCG(20, 26))}
 }
 
 func (g *fixture) must(err error) {
@@ -31,10 +38,21 @@ func (g *fixture) must(err error) {
 	}
 }
 
+// device returns device memory that holds NaN.
 func (g *fixture) device(bytes int) cuda.Ptr {
 	g.t.Helper()
-	p, err := g.DeviceAlloc(int64(max(bytes, 16)))
+	return g.allocated(int64(max(bytes, 16)))
+}
+
+func (g *fixture) allocated(bytes int64) cuda.Ptr {
+	g.t.Helper()
+	p, err := g.DeviceAlloc(bytes)
 	g.must(err)
+	if g.emulated == nil {
+		g.release = append(g.release, func() error { return g.DeviceFree(p) })
+		g.must(g.Launch(&cuda.MemsetArgs{Dst: p, Bytes: bytes, Value: 0xff}, 0))
+		g.must(g.StreamSync(0))
+	}
 	return p
 }
 
@@ -42,6 +60,7 @@ func (g *fixture) zeroed(bytes int64) cuda.Ptr {
 	g.t.Helper()
 	p := g.device(int(bytes))
 	g.must(g.Launch(&cuda.MemsetArgs{Dst: p, Bytes: bytes}, 0))
+	g.must(g.StreamSync(0))
 	return p
 }
 
@@ -83,8 +102,7 @@ func upload[T any](g *fixture, data []T) cuda.Ptr {
 	if bytes == 0 {
 		return g.device(16)
 	}
-	p, err := g.DeviceAlloc(int64(bytes))
-	g.must(err)
+	p := g.allocated(int64(bytes))
 	from := pinned(g, data)
 	g.must(g.Launch(&cuda.MemcpyArgs{Dst: p, Src: from.Ptr(), Bytes: int64(bytes)}, 0))
 	g.must(g.StreamSync(0))
@@ -126,6 +144,32 @@ func (g *fixture) near(what string, got, want []float64) {
 			got[i] != want[i] {
 			g.t.Fatalf("%s: value %d is %g, want %g", what, i, got[i], want[i])
 		}
+	}
+}
+
+// close is near of an emulator. On a GPU it compares vectors of length dim by |got - want| / |want|:
+// each below 4e-3, all together below 1e-3.
+func (g *fixture) close(what string, got, want []float64, dim int) {
+	g.t.Helper()
+	if g.emulated != nil {
+		g.near(what, got, want)
+		return
+	}
+	var diff, size float64
+	for row := 0; row < len(want); row += dim {
+		var d, s float64
+		for i := row; i < row+dim; i++ {
+			d += (got[i] - want[i]) * (got[i] - want[i])
+			s += want[i] * want[i]
+		}
+		if !(math.Sqrt(d) <= 4e-3*math.Sqrt(s)) {
+			g.t.Fatalf("%s: row %d is off by %.2g of its length %.3g", what, row/dim, math.Sqrt(d/s),
+				math.Sqrt(s))
+		}
+		diff, size = diff+d, size+s
+	}
+	if !(math.Sqrt(diff) <= 1e-3*math.Sqrt(size)) {
+		g.t.Fatalf("%s: off by %.2g", what, math.Sqrt(diff/size))
 	}
 }
 

@@ -102,7 +102,7 @@ func TestMemoryIsCounted(t *testing.T) {
 	if _, err := g.DeviceAlloc(401); !errors.Is(err, cuda.OutOfMemory) {
 		t.Errorf("401 bytes of 400: %v", err)
 	}
-	if device, host := g.Held(); device != 600 || host != 5000 {
+	if device, host := g.emulated.Held(); device != 600 || host != 5000 {
 		t.Errorf("held: %d and %d bytes", device, host)
 	}
 	info, err := g.Device()
@@ -113,7 +113,7 @@ func TestMemoryIsCounted(t *testing.T) {
 	g.must(g.DeviceFree(a))
 	g.must(g.HostFree(h))
 	g.device(1000)
-	if device, host := g.Held(); device != 1000 || host != 0 {
+	if device, host := g.emulated.Held(); device != 1000 || host != 0 {
 		t.Errorf("held: %d and %d bytes", device, host)
 	}
 }

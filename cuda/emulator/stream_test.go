@@ -172,7 +172,7 @@ func TestLateFaultsStay(t *testing.T) {
 	faults(t, "sync", g.StreamSync(s), "Dst", "1 bytes past the end")
 	faults(t, "another sync", g.StreamSync(0), "Dst", "1 bytes past the end")
 	faults(t, "a later call", g.Launch(&cuda.EmptyArgs{}, 0), "Dst", "1 bytes past the end")
-	if download := g.memory.find(p).data; download[0] != poison {
+	if download := g.emulated.memory.find(p).data; download[0] != poison {
 		t.Error("work ran on after a fault")
 	}
 }

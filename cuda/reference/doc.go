@@ -3,7 +3,7 @@
 // favours clarity over speed; each function is its equation.
 //
 // Layouts are dense and row-major, as in cuda/sparseserve.h. softmax.go has the merge rule of
-// split, chunked and progressive attention; cache.go is the paged KV cache; decode.go, psa.go and
-// prefill.go attend over it; digest.go and topk.go select; llama.go has the steps of a layer, and
-// llama_model.go combines them to a model over body.go.
+// split, chunked and progressive attention; prefill.go and psa.go attend; digest.go and topk.go
+// select; llama.go has the steps of a layer, and llama_model.go combines them to a model over
+// body.go.
 package reference

@@ -1,5 +1,16 @@
 package reference
 
+// Shape is the head layout of a batch: query head h belongs to KV head h / Group.
+type Shape struct {
+	Batch, HeadsQ, HeadsKV, Dim int
+}
+
+// Group returns the query heads of one KV head.
+func (s Shape) Group() int { return s.HeadsQ / s.HeadsKV }
+
+// Units returns the number of (request, KV head) pairs.
+func (s Shape) Units() int { return s.Batch * s.HeadsKV }
+
 // Prefill is attention of one request: query i sees keys 0 to Prefix + i, or under a mask the keys
 // for which Sees holds, with their multiplicity. Q is [QTokens][HeadsQ][Dim], K and V [Prefix +
 // QTokens][HeadsKV][Dim].

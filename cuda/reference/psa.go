@@ -2,62 +2,8 @@ package reference
 
 import "math"
 
-// PSA is Algorithm 1 of "Progressive Sparse Attention", for a batch and with microbatches: unit u
-// attends to its Count[u] blocks in the order Order[u*OrderStride:], Micro at a time, and stops
-// once every query head of its group has more than Epsilon of the estimated weight.
-type PSA struct {
-	Shape
-	Cache
-	Q           []float64
-	Order       []int32
-	OrderStride int
-	Count       []int32
-	Micro       int
-	Scale       float64
-	Epsilon     float64
-}
-
-// PSAResult is the result of a run. Margin[u] is the minimum distance of any P_acc from Epsilon in
-// unit u. If it is below the rounding of a lower-precision implementation, that implementation may
-// stop elsewhere.
-type PSAResult struct {
-	Out    []float64 // [batch][heads q][dim]
-	Used   []int32   // [units] blocks attended to
-	Margin []float64
-}
-
-// Run runs the algorithm.
-func (p *PSA) Run() PSAResult {
-	r := PSAResult{
-		Out:    make([]float64, p.Batch*p.HeadsQ*p.Dim),
-		Used:   make([]int32, p.Units()),
-		Margin: make([]float64, p.Units()),
-	}
-	for unit := range p.Units() {
-		r.Used[unit], r.Margin[unit] = p.unit(unit, r.Out[unit*p.Group()*p.Dim:])
-	}
-	return r
-}
-
-func (p *PSA) unit(unit int, out []float64) (used int32, margin float64) {
-	progress, rows := NewProgress(p.Group(), p.Dim), p.Group()*p.Dim
-	margin = math.Inf(1)
-	blocks := p.Order[unit*p.OrderStride:][:p.Count[unit]]
-	for done := false; !done && int(used) < len(blocks); {
-		for _, block := range blocks[used:min(int(used)+p.Micro, len(blocks))] {
-			keys, values := p.block(p.Shape, unit, block)
-			progress.Add(p.Q[unit*rows:][:rows], keys, values, p.Scale)
-			used++
-		}
-		var least float64
-		done, least = progress.Enough(len(blocks)-int(used), p.Epsilon)
-		margin = math.Min(margin, least)
-	}
-	progress.Result(out)
-	return used, margin
-}
-
-// Progress is a unit's run so far: the softmax and log AS_min of each query head.
+// Progress is a unit's run of Algorithm 1 of "Progressive Sparse Attention" so far: the softmax and
+// log AS_min of each query head. A unit attends to some blocks, checks if it is Enough, and goes on.
 type Progress struct {
 	Heads []Softmax
 	Least []float64

@@ -15,27 +15,6 @@ func random(r *rand.Rand, n int) []float64 {
 	return x
 }
 
-// scattered returns a cache whose blocks are in random slots; the pool's unused slots hold NaN.
-func scattered(r *rand.Rand, s Shape, tokens int, context ...int32) Cache {
-	stride := 1
-	for _, n := range context {
-		stride = max(stride, (int(n)+tokens-1)/tokens)
-	}
-	c := Cache{BlockTokens: tokens, TableStride: stride, Context: context,
-		Table: make([]int32, s.Units()*stride)}
-	slots := r.Perm(2 * len(c.Table))
-	size := 2 * tokens * s.Dim
-	c.Pool = make([]float64, len(slots)*size)
-	for i := range c.Pool {
-		c.Pool[i] = math.NaN()
-	}
-	for i := range c.Table {
-		c.Table[i] = int32(slots[i])
-		copy(c.Pool[slots[i]*size:], random(r, size))
-	}
-	return c
-}
-
 func near(t *testing.T, what string, got, want []float64) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -85,64 +64,6 @@ func TestMergeEqualsOnePass(t *testing.T) {
 	near(t, "merged", append(got, gotLSE), append(want, wantLSE))
 }
 
-// Dense attention written out from its definition, without running softmax or paging.
-func plain(d *Decode, head int) []float64 {
-	unit := head / d.Group()
-	var scores []float64
-	var values [][]float64
-	total := 0.0
-	for t := range int(d.Context[unit/d.HeadsKV]) {
-		at := (int(d.Table[unit*d.TableStride+t/d.BlockTokens])*2*d.BlockTokens + t%d.BlockTokens) * d.Dim
-		e := math.Exp(d.Scale * dot(d.Q[head*d.Dim:][:d.Dim], d.Pool[at:]))
-		scores, values, total = append(scores, e),
-			append(values, d.Pool[at+d.BlockTokens*d.Dim:][:d.Dim]), total+e
-	}
-	out := make([]float64, d.Dim)
-	for t, e := range scores {
-		for i := range out {
-			out[i] += e / total * values[t][i]
-		}
-	}
-	return out
-}
-
-func TestDenseDecodeIsItsDefinition(t *testing.T) {
-	r := rand.New(rand.NewPCG(2, 2))
-	for _, group := range []int{1, 4, 8} {
-		s := Shape{Batch: 2, HeadsQ: 2 * group, HeadsKV: 2, Dim: 8}
-		d := &Decode{Shape: s, Cache: scattered(r, s, 4, 1, 13), Q: random(r, s.Batch*s.HeadsQ*s.Dim),
-			Scale: 0.3}
-		out, _ := d.Run()
-		for head := range s.Batch * s.HeadsQ {
-			near(t, "out", out[head*s.Dim:][:s.Dim], plain(d, head))
-		}
-	}
-}
-
-func TestSparseWithAllBlocksIsDense(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 3))
-	s := Shape{Batch: 2, HeadsQ: 8, HeadsKV: 2, Dim: 8}
-	dense := &Decode{Shape: s, Cache: scattered(r, s, 4, 30, 17), Q: random(r, s.Batch*s.HeadsQ*s.Dim),
-		Scale: 0.3}
-	sparse := *dense
-	sparse.ListStride = sparse.TableStride
-	for unit := range s.Units() {
-		order := r.Perm(dense.Blocks(unit / s.HeadsKV))
-		row := make([]int32, sparse.ListStride)
-		for i, block := range order {
-			row[i] = int32(block)
-		}
-		sparse.List, sparse.Count = append(sparse.List, row...), append(sparse.Count, int32(len(order)))
-	}
-	wantOut, wantLSE := dense.Run()
-	gotOut, gotLSE := sparse.Run()
-	near(t, "out", gotOut, wantOut)
-	near(t, "lse", gotLSE, wantLSE)
-	if margin := math.Abs(gotOut[0] - wantOut[1]); margin < 1e-6 {
-		t.Error("neighbouring outputs are equal: the comparison proves nothing")
-	}
-}
-
 func TestChunkedPrefillIsPlain(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	s := Shape{HeadsQ: 4, HeadsKV: 2, Dim: 8}
@@ -159,21 +80,6 @@ func TestChunkedPrefillIsPlain(t *testing.T) {
 		got = append(got, chunk.Run()...)
 	}
 	near(t, "out", got, want)
-}
-
-func TestLastPrefillRowIsDecode(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 7))
-	s := Shape{Batch: 1, HeadsQ: 4, HeadsKV: 1, Dim: 8}
-	const tokens = 9
-	p := Prefill{Shape: s, QTokens: tokens, Scale: 0.4, Q: random(r, tokens*s.HeadsQ*s.Dim),
-		K: random(r, tokens*s.Dim), V: random(r, tokens*s.Dim)}
-	d := Decode{Shape: s, Q: p.Q[(tokens-1)*s.HeadsQ*s.Dim:], Scale: 0.4}
-	d.BlockTokens, d.Table, d.TableStride, d.Context = tokens, []int32{0}, 1, []int32{tokens}
-	d.Pool = append(append([]float64{}, p.K...), p.V...)
-	want, _ := d.Run()
-	got := make([]float64, s.HeadsQ*s.Dim)
-	p.Row(tokens-1, got)
-	near(t, "row", got, want)
 }
 
 func TestDigestByHand(t *testing.T) {
