@@ -3,15 +3,11 @@ package calibrate
 import (
 	"math"
 
-	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/stats"
 )
-
-// clock is the SM clock of the card under the power of prefill.
-type clock struct{}
 
 // clockTokens are the tokens of a chunk; clockSizes are the sizes at which prefill's linears are
 // measured at a high clock.
@@ -19,56 +15,16 @@ const clockTokens = 2048
 
 var clockSizes = []int64{512, clockTokens}
 
-// afterDecodesSizes returns the tokens of linears after decodes: the live loop's row counts, and
-// every second one of the larger.
-func afterDecodesSizes() []int64 {
-	sizes := onGrid(inPlaceTokens)
-	for n := int64(inPlaceTokens + 2*live.LinearGrid); n <= clockTokens; n += 2 * live.LinearGrid {
-		sizes = append(sizes, n)
-	}
-	return sizes
-}
-
-// points are linears while the card lowers its clock, linears after decodes, and chunks at the
-// lowered clock.
-func (clock) points(p *planner) {
-	clocked := pick(p, shapes, shapes[:1])
-	after := pick(p, []int64{1, 20, 40, 60, 80, 120, 200}, []int64{1, 100}) // ms of linears
-	for _, shape := range clocked {
-		for _, n := range clockSizes {
-			ages := after
-			if n != clockTokens {
-				ages = after[:1]
-			}
-			for _, ms := range ages {
-				p.add(point(probeClock, shape, n, ms))
-			}
-			prefixes := pick(p, []int64{0, 2048, 6144}, []int64{2048})
-			if n == clockTokens && p.plan != Quick { // mostly attention
-				prefixes = append(prefixes, 32768, 65536)
-			}
-			for _, prefix := range prefixes {
-				p.add(point(probeChunk, shape, n, prefix))
-			}
-		}
-	}
-	for _, shape := range clocked {
-		for _, n := range pick(p, afterDecodesSizes(), []int64{128, 512, 1024}) {
-			p.add(point(probeAfterDecodes, shape, n))
-		}
-	}
-}
-
 // leastGain is the minimum share of time that linears must save at a higher clock to exceed noise.
 const leastGain = 0.02
 
 // noGain stands for zero in a row.
 const noGain = 1e-3
 
-// fit finds the time that linears save at full clock, the clock at which they settle and the time
-// in which they do. It uses chunks of prefill without pause, and linears some time after a rest.
-// Chunks of other sizes are held out.
-func (clock) fit(s *Samples, p *hw.Profile, from source) []model {
+// fitClock finds the time that linears save at full clock, the clock at which they settle and the
+// time in which they do. It uses chunks of prefill without pause, and linears some time after a
+// rest. Chunks of other sizes are held out.
+func fitClock(s *Samples, p *hw.Profile, from source) []model {
 	p.Clock = hw.Clock{}
 	ages, chunks := s.of(probeClock).where(ofClockTokens), s.of(probeChunk)
 	if len(chunks) == 0 || fallsBy(ages, shapes[0]) < leastGain {

@@ -148,7 +148,7 @@ func (g *gpuRun) layerInPlace(p Point) (linears, layer []cuda.Operation) {
 }
 
 // correct runs calls once and verifies their result.
-func (g *gpuRun) correct(c checked) []cuda.Operation {
+func (g *gpuRun) correct(c *work) []cuda.Operation {
 	if g.sync(); g.err == nil {
 		c.verify()
 	}
@@ -198,9 +198,6 @@ func (g *gpuRun) runFor(p paced, long time.Duration) {
 }
 
 // setupChunk prepares a chunk's layers, which share the card's power budget.
-func (g *gpuRun) setupChunk(p Point) *setup {
-	const layers = 16
-	t := g.chunkLayers(g.model(p.Shape), p.At("tokens"), p.At("prefix_tokens"), layers)
-	t.settle = g.settling(p) // chunks' own points keep the card at the clock of prefill
-	return t
+func (g *gpuRun) setupChunk(p Point) *work {
+	return g.chunkLayers(g.model(p.Shape), p.At("tokens"), p.At("prefix_tokens"), 16)
 }

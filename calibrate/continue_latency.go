@@ -5,13 +5,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// continueLatency is the time from a kernel's end until the CPU has launched the next one: the time
-// to submit a kernel and wait for it.
-type continueLatency struct{}
-
-func (continueLatency) points(p *planner) { p.add(point(probeSync, "")) }
-
-func (continueLatency) fit(s *Samples, p *hw.Profile, from source) []model {
+func fitContinueLatency(s *Samples, p *hw.Profile, from source) []model {
 	p.Host.ContinueLatency = hw.Figure{}
 	if sync := s.of(probeSync); len(sync) > 0 {
 		p.Host.ContinueLatency = perBlock(
@@ -21,7 +15,4 @@ func (continueLatency) fit(s *Samples, p *hw.Profile, from source) []model {
 }
 
 // setupSync has no result to verify: an empty kernel only takes time.
-func (g *gpuRun) setupSync(Point) *setup {
-	calls := []cuda.Operation{&cuda.EmptyArgs{}}
-	return &setup{bench: cuda.Bench{Calls: calls, Clock: cuda.WallClock}}
-}
+func (g *gpuRun) setupSync(Point) *work { return &work{calls: []cuda.Operation{&cuda.EmptyArgs{}}} }

@@ -122,7 +122,7 @@ func (g *gpuRun) checkDecode(b *decodeBatch) {
 }
 
 // setupDecode prepares attention to whole contexts or to selected blocks.
-func (g *gpuRun) setupDecode(p Point) *setup {
+func (g *gpuRun) setupDecode(p Point) *work {
 	m, batch := g.model(p.Shape), p.At("batch")
 	spec := decodeSpec{contexts: equalTo(batch, selectedFrom)}
 	if p.Probe == probeDense {
@@ -135,8 +135,8 @@ func (g *gpuRun) setupDecode(p Point) *setup {
 }
 
 // timed prepares the batch's attention, in one or more launches, with its check.
-func (g *gpuRun) timed(b *decodeBatch, calls ...cuda.Operation) *setup {
-	return &setup{bench: cuda.Bench{Calls: calls, FlushL2: true}, verify: func() {
+func (g *gpuRun) timed(b *decodeBatch, calls ...cuda.Operation) *work {
+	return &work{calls: calls, verify: func() {
 		g.launch(calls...)
 		g.checkDecode(b)
 	}}

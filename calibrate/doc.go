@@ -1,17 +1,16 @@
 // Package calibrate measures a machine with a GPU and writes the result as a hardware profile,
 // which the modelled device of hw/cost reads.
 //
-// A cost of the model is one slice: its sizes and its fit (interface slice) in COST.go, and its
-// set-up on a GPU in the same file or in COST_setup.go. To follow FlashH2D read cuda/flash_h2d.cu,
-// calibrate/transfer.go and hw/cost/transfer.go. Three tables tie slices together:
-// costs.go lists them, probes.go their kinds of measurement, and law.go declares costs that are
-// sums of terms. A new cost is a kernel, a slice here with its lines in the tables, and its price
-// in hw/cost.
+// Three tables say what is measured and fitted: plan.go the sizes of each kind of measurement
+// (probe), probes.go how each is set up and timed, costs.go the fits. A cost has its fit in
+// COST.go, where law.go declares those that are sums of terms, and its set-up on a GPU in the same
+// file or in COST_setup.go. To follow FlashH2D read cuda/flash_h2d.cu, calibrate/transfer.go and
+// hw/cost/transfer.go. A new cost is a kernel, its lines in the tables with what they name, and its
+// price in hw/cost.
 //
-// What slices share, following one measurement:
+// What costs share, following one measurement:
 //
-//   - point.go: a Probe is one kind of measurement, a Point one size of it; plan.go collects
-//     the points of all slices.
+//   - point.go: a Probe is one kind of measurement, a Point one size of it.
 //   - sample.go repeats a point until the interval of its median (median.go) is narrow;
 //     run.go goes over all.
 //   - bench.go is what a machine must do for a point; gpu_bench.go does it on a GPU,

@@ -8,35 +8,15 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// elementwise is a layer without matrices and attention.
-type elementwise struct{}
-
 // inPlaceTokens is the maximum number of tokens for which the kernels are measured between their
 // linears. Some of their input is then still in the L2. For more tokens the time would be a small
 // difference of long times.
 const inPlaceTokens = 1024
 
-func (elementwise) points(p *planner) {
-	for _, shape := range shapes {
-		for _, n := range pick(p, []int64{1, 8, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384},
-			[]int64{1, 256, 2048, 8192}) {
-			p.add(point(probePointwise, shape, n))
-		}
-		for _, n := range inPlaceSizes(p) {
-			p.add(point(probeInPlace, shape, n))
-		}
-	}
-}
-
-// inPlaceSizes returns the tokens of layers that are measured after decodes.
-func inPlaceSizes(p *planner) []int64 {
-	return pick(p, onGrid(inPlaceTokens, 1, 8, 32), []int64{1, 128, 512, inPlaceTokens})
-}
-
-// fit keeps the measured points of each shape; hw interpolates linearly between them. It uses the
-// points between linears up to inPlaceTokens, then the kernels alone. Token counts that are no
-// power of two are held out, because their linears may use other kernels.
-func (elementwise) fit(s *Samples, p *hw.Profile, from source) (models []model) {
+// fitElementwise keeps the measured points of each shape; hw interpolates linearly between them. It
+// uses the points between linears up to inPlaceTokens, then the kernels alone. Token counts that
+// are no power of two are held out, because their linears may use other kernels.
+func fitElementwise(s *Samples, p *hw.Profile, from source) (models []model) {
 	alone, inPlace := s.of(probePointwise), s.of(probeInPlace)
 	p.Pointwise = nil
 	for _, shape := range alone.shapes() {

@@ -47,10 +47,10 @@ func (g *gpuRun) checkPointwise(c *pointwiseCalls) {
 	}
 }
 
-func (g *gpuRun) setupPointwise(p Point) *setup {
+func (g *gpuRun) setupPointwise(p Point) *work {
 	c := g.pointwise(g.model(p.Shape), p.At("tokens"))
 	calls := []cuda.Operation{&c.norm, &c.rope.args, &c.again, &c.silu}
-	return &setup{bench: cuda.Bench{Calls: calls}, verify: func() { g.checkPointwise(c) }}
+	return &work{calls: calls, verify: func() { g.checkPointwise(c) }}
 }
 
 // checkNorm runs the norm and recomputes one row.

@@ -3,6 +3,7 @@ package calibrate
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/sparseserve/sparseserve/hw/llm"
 )
@@ -20,7 +21,7 @@ type fakeBench struct {
 
 func newFake(truth *machine, noise float64, seed uint64) *fakeBench {
 	models := map[string]*llm.Model{}
-	for _, shape := range linearShapes() {
+	for _, shape := range slices.Concat(shapes, otherLinears) {
 		m, err := shapeModel(shape)
 		must(err)
 		models[shape] = m

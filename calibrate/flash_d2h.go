@@ -5,42 +5,16 @@ import (
 	"github.com/sparseserve/sparseserve/hw/cost"
 )
 
-// flashD2H is saving with one copy into staging, which CPU threads scatter.
-type flashD2H struct{}
-
-func (flashD2H) points(p *planner) {
-	for _, threads := range p.threads() {
-		p.eachTransfer(func(block, n int64) {
-			// Small counts of blocks cost only the call; a layer of a chunk has thousands.
-			if n*block <= mostScattered && n >= 256 {
-				p.add(point(probeSaveFlash, "", block, n, basePool, threads))
-			}
-		})
-	}
-}
-
-// threads returns thread counts up to the number of CPUs, which is included.
-func (p *planner) threads() (threads []int64) {
-	for _, n := range pick(p, []int64{1, 2, 4, 8, 12, 16, 24, 32, 48, 64}, []int64{1, 4, 8, 16}) {
-		if n < int64(p.limits.Threads) {
-			threads = append(threads, n)
-		}
-	}
-	return append(threads, int64(p.limits.Threads))
-}
-
-func (flashD2H) fit(s *Samples, p *hw.Profile, from source) []model {
-	return []model{fitScatter(s, p, from, saveLink(p))}
-}
-
 // mostScattered is the largest save in the fit of FlashD2H, in bytes: a layer of 4,096 tokens with
 // 32 KV heads. Larger saves exceed the CPU's caches, and one thread scatters them more slowly.
 const mostScattered = 64 * mib
 
-// fitScatter fits FlashD2H (hw: saver). All thread counts share the call and are fitted together:
+// fitFlashD2H fits saves by one copy into staging, which CPU threads scatter (hw: saver). All
+// thread counts share the call and are fitted together:
 //
 //	t = call + B/min(link, rate(threads))
-func fitScatter(s *Samples, p *hw.Profile, from source, link float64) model {
+func fitFlashD2H(s *Samples, p *hw.Profile, from source) []model {
+	link := saveLink(p)
 	all := s.of(probeSaveFlash).where(func(at observation) bool { return moved(at) <= mostScattered })
 	fit, held := all.split(func(at observation) string {
 		return byAxis("threads")(at) + " " +
@@ -72,8 +46,8 @@ func fitScatter(s *Samples, p *hw.Profile, from source, link float64) model {
 			hw.ScatterRow{Threads: int(n),
 				Figure: from.gbps(rates[i], what+"the CPU's scatter")})
 	}
-	return model{name: "save.scatter", fit: fit, held: held,
+	return []model{{name: "save.scatter", fit: fit, held: held,
 		price: func(p *hw.Profile, at observation) float64 {
 			return transferPrice(p, cost.SaveFlash, at)
-		}}
+		}}}
 }

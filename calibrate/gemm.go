@@ -1,58 +1,25 @@
 package calibrate
 
 import (
-	"slices"
 	"strconv"
 
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/sparseserve/sparseserve/cuda"
-	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// gemm is the four weight matrices of a layer.
-type gemm struct{}
-
-// linearShapes returns the shapes whose linears are measured: from the smallest to the largest
-// built-in model of 4 to 9 billion parameters. Other shapes are scaled from the nearest.
-func linearShapes() []string {
-	return append(slices.Clone(shapes), "phi3-mini-128k", "qwen2-7b", manyQueries)
-}
-
-// onGrid appends the live loop's token counts, up to most, to some small ones. The times of linears
-// form a staircase with steps at these counts.
-func onGrid(most int64, small ...int64) []int64 {
-	for n := int64(live.LinearGrid); n <= most; n += live.LinearGrid {
-		small = append(small, n)
-	}
-	return small
-}
-
 // fewFrom is the size above which every second size is skipped for shapes that only serve other
 // models.
 const fewFrom = 896
 
-func (gemm) points(p *planner) {
-	sizes := pick(p, append(onGrid(2048, 1, 4, 8, 16, 32, 48), 2560, 3072, 4096, 6144, 8192, 16384),
-		[]int64{1, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192})
-	for i, shape := range pick(p, linearShapes(), shapes) {
-		for _, n := range sizes {
-			if i >= len(shapes) && n > fewFrom && n < 2048 && n%(2*live.LinearGrid) != 0 {
-				continue
-			}
-			p.add(point(probeLinears, shape, n))
-		}
-	}
-}
-
-// fit keeps the measured points; hw interpolates linearly between them. More tokens cost less where
-// the library chooses a better kernel. The held-out points are in the profile too, and are judged
-// by a curve without them.
-func (gemm) fit(s *Samples, p *hw.Profile, from source) (models []model) {
+// fitGemm keeps the measured points; hw interpolates linearly between them. More tokens cost less
+// where the library chooses a better kernel. The held-out points are in the profile too, and are
+// judged by a curve without them.
+func fitGemm(s *Samples, p *hw.Profile, from source) (models []model) {
 	p.Linears = nil
 	for _, shape := range s.of(probeLinears).shapes() {
 		points := s.of(probeLinears).ofShape(shape)
@@ -122,7 +89,7 @@ func shapeRows(d data, shape string, from source, what string) (rows []hw.TokenR
 }
 
 // linears prepares the four linears of one layer.
-func (g *gpuRun) linears(m *llm.Model, tokens int64) checked {
+func (g *gpuRun) linears(m *llm.Model, tokens int64) *work {
 	g.try(func() error { return g.s.LinearOpen("") })
 	h, q, k, f := int64(m.Hidden), int64(m.QHeads*m.HeadDim), int64(m.KVHeads*m.HeadDim), int64(m.FFN)
 	var all []*cuda.LinearArgs
@@ -134,7 +101,7 @@ func (g *gpuRun) linears(m *llm.Model, tokens int64) checked {
 		}
 		all, calls = append(all, a), append(calls, a)
 	}
-	return checked{calls, func() {
+	return &work{calls: calls, verify: func() {
 		for i, a := range all {
 			g.checkLinear(i, a)
 		}
@@ -159,7 +126,6 @@ func (g *gpuRun) checkLinear(index int, a *cuda.LinearArgs) {
 	}
 }
 
-func (g *gpuRun) setupLinears(p Point) *setup {
-	c := g.linears(g.model(p.Shape), p.At("tokens"))
-	return &setup{bench: cuda.Bench{Calls: c.calls}, verify: c.verify, settle: g.settling(p)}
+func (g *gpuRun) setupLinears(p Point) *work {
+	return g.linears(g.model(p.Shape), p.At("tokens"))
 }

@@ -28,21 +28,26 @@ type gpuBench struct {
 	rounds    map[roundsKey][][]timedLayers
 }
 
-// settled is long enough for a card's clock to settle; following is long enough on a card that has
-// just run the same calls at another size.
-const (
-	settled   = 250 * time.Millisecond
-	following = 100 * time.Millisecond
+// Warm-ups: how long a point's calls run before they are timed, after another probe and after a
+// point of the same. A card under load, as in serving, has a lower clock than an idle one. The
+// first times are long enough for a card's clock to settle, the second on a card that has just run
+// the same calls at another size.
+var (
+	settles = [2]time.Duration{250 * time.Millisecond, 100 * time.Millisecond}
+	rests   = [2]time.Duration{500 * time.Millisecond, 500 * time.Millisecond}
 )
 
-// settling returns how long a point's calls run before they are timed.
-func (g *gpuBench) settling(p Point) time.Duration {
-	warm := g.warm == p.Probe
-	g.warm = p.Probe
-	if warm {
-		return following
+// warmUp returns the warm-up of a probe's next point.
+func (g *gpuBench) warmUp(p *Probe) time.Duration {
+	if p.settles[0] == 0 {
+		return 0
 	}
-	return settled
+	again := g.warm == p.Name
+	g.warm = p.Name
+	if again {
+		return p.settles[1]
+	}
+	return p.settles[0]
 }
 
 // addressBytes holds two address arrays of the largest point.
@@ -110,38 +115,46 @@ func (g *gpuBench) Prepare(p Point) (Timed, error) {
 	if probe.serve != nil {
 		return probe.serve(g, p)
 	}
-	return g.ready(p, probe.setup)
+	return g.ready(p, probe)
 }
 
-// setup is a prepared point: the work to time, and a check of one result.
-type setup struct {
-	bench    cuda.Bench
-	rotation [][]cuda.Operation // instead of the bench's calls: the calls of a sample, in rotation
+// work is what a point times, and the check of one result; either may be empty after an error.
+type work struct {
+	calls    []cuda.Operation   // of a sample
+	rotation [][]cuda.Operation // instead of them: the calls of a sample, in rotation
 	next     int                // of rotation
 	overlap  []cuda.Operation   // runs without pause on a second thread
 	verify   func()             // its error is the gpuRun's
 	// each converts a sample, and the mean time of an overlapping run, into seconds. With nil, the
 	// sample is the time.
 	each func(sample, overlap float64) float64
-	// settle is how long the calls run before the first sample. A card under load, as in serving, has
-	// a lower clock than an idle one.
-	settle time.Duration
+}
+
+// with appends other work.
+func (w *work) with(other *work) *work {
+	return &work{calls: append(w.calls, other.calls...), verify: both(w.verify, other.verify)}
+}
+
+func both(a, b func()) func() {
+	return func() { a(); b() }
 }
 
 // ready prepares a point, verifies one result and runs its calls until the card has settled.
-func (g *gpuBench) ready(p Point, setUp func(*gpuRun, Point) *setup) (Timed, error) {
-	var t *setup
+func (g *gpuBench) ready(p Point, probe *Probe) (Timed, error) {
+	var w *work
+	bench := cuda.Bench{Clock: probe.clock, FlushL2: probe.flush}
 	err := g.do(func(g *gpuRun) {
-		t = setUp(g, p)
+		w = probe.setup(g, p)
 		g.sync() // streams of the calls do not wait for the one that filled their memory
-		if g.err != nil || t.verify == nil {
+		if g.err != nil || w.verify == nil {
 			return // nothing but time comes of an empty kernel
 		}
-		if t.verify(); g.err != nil {
+		if w.verify(); g.err != nil {
 			g.err = fmt.Errorf("wrong result, so nothing was timed: %w", g.err)
 		}
-		for from := time.Now(); g.err == nil && time.Since(from) < t.settle; {
-			_, g.err = t.run(g.s, 4, 1)
+		settle := g.warmUp(probe)
+		for from := time.Now(); g.err == nil && time.Since(from) < settle; {
+			_, g.err = w.run(g.s, bench, 4, 1)
 		}
 	})
 	if errors.Is(err, cuda.Unsupported) {
@@ -152,7 +165,7 @@ func (g *gpuBench) ready(p Point, setUp func(*gpuRun, Point) *setup) (Timed, err
 	}
 	return func(warmup, repeats int) (samples []float64, err error) {
 		err = g.on(func(s gpu) error {
-			samples, err = t.run(s, warmup, repeats)
+			samples, err = w.run(s, bench, warmup, repeats)
 			return err
 		})
 		return samples, err
@@ -160,33 +173,33 @@ func (g *gpuBench) ready(p Point, setUp func(*gpuRun, Point) *setup) (Timed, err
 }
 
 // run returns one sample per repeat, in seconds.
-func (t *setup) run(s gpu, warmup, repeats int) (samples []float64, err error) {
+func (w *work) run(s gpu, b cuda.Bench, warmup, repeats int) (samples []float64, err error) {
 	var overlapMs float64
-	b := t.bench
-	b.Warmup, b.Repeats = warmup, repeats
+	b.Calls, b.Warmup, b.Repeats = w.calls, warmup, repeats
 	switch {
-	case t.rotation != nil:
-		samples, err = t.rotate(s, warmup, repeats)
-	case len(t.overlap) > 0:
-		samples, overlapMs, _, err = s.BenchOverlapped(b, t.overlap...)
+	case w.rotation != nil:
+		samples, err = w.rotate(s, b)
+	case len(w.overlap) > 0:
+		samples, overlapMs, _, err = s.BenchOverlapped(b, w.overlap...)
 	default:
 		samples, err = s.Bench(b)
 	}
 	for i := range samples {
 		samples[i] *= 1e-3
-		if t.each != nil {
-			samples[i] = t.each(samples[i], overlapMs*1e-3)
+		if w.each != nil {
+			samples[i] = w.each(samples[i], overlapMs*1e-3)
 		}
 	}
 	return samples, err
 }
 
 // rotate times one part of the rotation per sample. The next call continues with the next part.
-func (t *setup) rotate(s gpu, warmup, repeats int) (samples []float64, err error) {
-	for i := range warmup + repeats {
-		b := t.bench
-		b.Calls, b.Repeats = t.rotation[t.next%len(t.rotation)], 1
-		t.next++
+func (w *work) rotate(s gpu, b cuda.Bench) (samples []float64, err error) {
+	warmup, all := b.Warmup, b.Warmup+b.Repeats
+	b.Warmup, b.Repeats = 0, 1
+	for i := range all {
+		b.Calls = w.rotation[w.next%len(w.rotation)]
+		w.next++
 		one, err := s.Bench(b)
 		if err != nil {
 			return nil, err

@@ -5,21 +5,9 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// link is the rate of large copies in each direction, and in both concurrently.
-type link struct{}
-
-func (link) points(p *planner) {
-	for _, n := range pick(p, []int64{4, 8, 16, 32, 64, 128, 256, 512}, []int64{4, 16, 32, 64}) {
-		p.add(point(probeH2D, "", n*mib), point(probeD2H, "", n*mib))
-	}
-	for _, n := range pick(p, []int64{64, 128, 256}, []int64{64}) {
-		p.add(point(probeDuplex, "", n*mib, 0), point(probeDuplex, "", 0, n*mib))
-	}
-}
-
-// fit finds the link's rates from large copies, t = base + bytes/rate, and the total rate of both
-// directions concurrently.
-func (link) fit(s *Samples, p *hw.Profile, from source) (models []model) {
+// fitLink finds the link's rates from large copies, t = base + bytes/rate, and the total rate of
+// both directions concurrently.
+func fitLink(s *Samples, p *hw.Profile, from source) (models []model) {
 	bytes := func(axis string) func(observation) float64 {
 		return func(at observation) float64 { return float64(at.At(axis)) }
 	}
@@ -49,23 +37,23 @@ func (link) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 }
 
 // setupCopy prepares single large copies over the link, in one direction.
-func (g *gpuRun) setupCopy(p Point) *setup {
+func (g *gpuRun) setupCopy(p Point) *work {
 	up, down := g.copies(p.At("bytes"))
-	c := up
 	if p.Probe == probeD2H {
-		c = down
+		return down
 	}
-	return &setup{bench: cuda.Bench{Clock: cuda.WallClock, Calls: c.calls}, verify: c.verify,
-		settle: g.settling(p)}
+	return up
 }
 
 // copies prepares a large copy in each direction.
-func (g *gpuRun) copies(n int64) (up, down checked) {
+func (g *gpuRun) copies(n int64) (up, down *work) {
 	host, bytes := g.host(gib)
 	d2h := &cuda.MemcpyArgs{Dst: host, Src: g.random(n / 2), Bytes: n}
 	h2d := &cuda.MemcpyArgs{Dst: g.poisoned(n), Src: host + gib/2, Bytes: n}
-	return checked{[]cuda.Operation{h2d}, func() { g.copied(h2d, h2d.Dst, bytes[gib/2:gib/2+n]) }},
-		checked{[]cuda.Operation{d2h}, func() { g.copied(d2h, d2h.Src, bytes[:n]) }}
+	return &work{calls: []cuda.Operation{h2d}, verify: func() {
+			g.copied(h2d, h2d.Dst, bytes[gib/2:gib/2+n])
+		}},
+		&work{calls: []cuda.Operation{d2h}, verify: func() { g.copied(d2h, d2h.Src, bytes[:n]) }}
 }
 
 // bothWays converts the times of equal bytes in each direction into the time of both at the sum of
@@ -81,17 +69,15 @@ func (g *gpuRun) copied(args *cuda.MemcpyArgs, device cuda.Ptr, host []byte) {
 
 // setupDuplex prepares copies in both directions, or FlashH2D overlapped with the GPU scatter
 // kernel.
-func (g *gpuRun) setupDuplex(p Point) *setup {
+func (g *gpuRun) setupDuplex(p Point) *work {
 	const block, pool = 16 * kib, basePool * mib
-	load, save := checked{}, checked{}
+	var load, save *work
 	if n := p.At("kernel_bytes"); n > 0 {
 		load = g.load(probeLoadFlash, g.poisoned(n/block*block), n/block*block, n/block, block, pool)
 		save = g.saveAnywhere(probeSaveGPU, n/block, block, pool, 0)
 	} else {
 		load, save = g.copies(p.At("copied_bytes"))
 	}
-	return &setup{
-		bench: cuda.Bench{Calls: load.calls, Clock: cuda.WallClock}, overlap: save.calls,
-		each: bothWays, verify: both(load.verify, save.verify),
-	}
+	return &work{calls: load.calls, overlap: save.calls, each: bothWays,
+		verify: both(load.verify, save.verify)}
 }

@@ -9,29 +9,16 @@ import (
 	"github.com/sparseserve/sparseserve/hw/llm"
 )
 
-// overlap measures how much transfers by kernels slow prefill down.
-type overlap struct{}
-
 // The blocks that move beside prefill.
 const (
 	overlappedBlocks = 32768
 	overlappedBytes  = 16 * kib
 )
 
-func (overlap) points(p *planner) {
-	for _, shape := range shapes {
-		for _, chunk := range pick(p, []int64{512, 2048}, []int64{512}) {
-			for _, moves := range [][2]int64{{}, {overlappedBlocks, 0}, {0, overlappedBlocks}} {
-				p.add(point(probeOverlap, shape, chunk, 6144, moves[0], moves[1]))
-			}
-		}
-	}
-}
-
-// fit takes medians over shapes and chunks:
+// fitOverlap takes medians over shapes and chunks:
 //
 //	save: layer t = alone/(1 - share)    load: layer t = alone + delay
-func (overlap) fit(s *Samples, p *hw.Profile, from source) []model {
+func fitOverlap(s *Samples, p *hw.Profile, from source) []model {
 	key := func(at observation) string { return at.Shape + " " + byAxis("chunk_tokens")(at) }
 	alone := map[string]float64{}
 	var loading, saving []observation
@@ -67,24 +54,21 @@ func (overlap) fit(s *Samples, p *hw.Profile, from source) []model {
 }
 
 // chunkLayer prepares the linears and the attention of one chunk in one layer.
-func (g *gpuRun) chunkLayer(m *llm.Model, tokens, prefix int64) checked {
+func (g *gpuRun) chunkLayer(m *llm.Model, tokens, prefix int64) *work {
 	return g.linears(m, tokens).with(g.prefill(m, tokens, prefix, blockTokens))
 }
 
 // chunkLayers prepares consecutive layers of a chunk without pause.
-func (g *gpuRun) chunkLayers(m *llm.Model, tokens, prefix int64, layers int) *setup {
+func (g *gpuRun) chunkLayers(m *llm.Model, tokens, prefix int64, layers int) *work {
 	layer := g.chunkLayer(m, tokens, prefix)
-	return &setup{
-		bench:  cuda.Bench{Calls: slices.Repeat(layer.calls, layers)},
-		verify: layer.verify, settle: 2 * settled,
-		each: func(sample, _ float64) float64 { return sample / float64(layers) },
-	}
+	return &work{calls: slices.Repeat(layer.calls, layers), verify: layer.verify,
+		each: func(sample, _ float64) float64 { return sample / float64(layers) }}
 }
 
 // setupOverlapped prepares the layers of a chunk, and the transfer that runs beside them.
-func (g *gpuRun) setupOverlapped(p Point) *setup {
+func (g *gpuRun) setupOverlapped(p Point) *work {
 	t := g.chunkLayers(g.model(p.Shape), p.At("chunk_tokens"), p.At("prefix_tokens"), 16)
-	var c checked
+	var c *work
 	switch loads, saves := p.At("loaded_blocks"), p.At("saved_blocks"); {
 	case loads > 0:
 		bytes := loads * overlappedBytes

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // Probe is one kind of measurement.
@@ -14,8 +17,11 @@ type Probe struct {
 
 	// setup prepares a point and a check of its result. serve does so for a probe that runs more than
 	// timed calls.
-	setup func(*gpuRun, Point) *setup
-	serve func(*gpuBench, Point) (Timed, error)
+	setup   func(*gpuRun, Point) *work
+	serve   func(*gpuBench, Point) (Timed, error)
+	clock   cuda.Clock       // of the samples
+	flush   bool             // the L2 before each sample
+	settles [2]time.Duration // warm-up before the samples (gpu_bench.go)
 
 	shaped bool // its points name a model shape
 	needed bool // no profile can be made without it

@@ -9,39 +9,6 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// prefillAttention is causal attention of a prompt's chunks.
-type prefillAttention struct{}
-
-func (prefillAttention) points(p *planner) {
-	most := pick[int64](p, 49152, 16384) // query and prefix together
-	for _, shape := range shapes {
-		for _, q := range pick(p, []int64{64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768},
-			[]int64{128, 512, 2048, 8192}) {
-			for _, prefix := range pick(p, []int64{0, 2048, 8192, 32768}, []int64{0, 2048, 8192}) {
-				if q+prefix <= most {
-					p.add(point(probePrefill, shape, q, prefix))
-				}
-			}
-		}
-	}
-	others := pick(p, []int64{192, 384, 640, 1536, 3072, 6144, 12288, 24576}, []int64{640, 3072})
-	for _, q := range others {
-		for _, prefix := range []int64{0, 8192} {
-			p.add(point(probePrefill, shapes[1], q, prefix))
-		}
-	}
-	for i, chunks := range pick(p, [][][2]int64{{{2048, 32768}, {16384, 16384}},
-		{{128, 8192}, {512, 8192}, {1024, 8192}, {2048, 8192}, {2048, 32768}, {8192, 8192},
-			{16384, 16384}, {16384, 114688}}},
-		[][][2]int64{{}, {{2048, 8192}}}) {
-		for _, c := range chunks {
-			for _, block := range pick(p, []int64{16, 32, 64}, []int64{16, 64}) {
-				p.add(point(probePrefillBlocks, shapes[i], c[0], c[1], block))
-			}
-		}
-	}
-}
-
 // between reports whether a point is held out of the fit: its query length is no power of two, so
 // its last wave of CTAs is partly empty.
 func between(at observation) bool { return !powerOfTwo(at.At("query_tokens")) }
@@ -89,11 +56,11 @@ func copiesOf(sms float64, at observation) float64 {
 // prefillRow is one hw.PrefillRow: launch in seconds, rate in FLOP/s.
 type prefillRow struct{ launch, rate float64 }
 
-// fit fits t = launch(q) + hypot(FLOPs / rate(q), copies * copy) for each query length, within the
-// limits of the profile: launches rise, and rates grow no faster than the query length. All chunks
-// share one copy time. Chunks over blocks of 32 tokens and query lengths that are no power of two
-// are held out.
-func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
+// fitPrefillAttention fits t = launch(q) + hypot(FLOPs / rate(q), copies * copy) for each query
+// length, within the limits of the profile: launches rise, and rates grow no faster than the query
+// length. All chunks share one copy time. Chunks over blocks of 32 tokens and query lengths that
+// are no power of two are held out.
+func fitPrefillAttention(s *Samples, p *hw.Profile, from source) []model {
 	all, blocks := s.of(probePrefill), s.of(probePrefillBlocks)
 	others, all := all.part(between)
 	others = append(others, blocks.with("block_tokens", blockTokens)...)

@@ -7,20 +7,19 @@ import (
 	"github.com/sparseserve/sparseserve/hw/llm"
 )
 
-func (g *gpuRun) setupPrefill(p Point) *setup {
+func (g *gpuRun) setupPrefill(p Point) *work {
 	block := int64(blockTokens)
 	if p.Probe == probePrefillBlocks {
 		block = p.At("block_tokens")
 	}
-	c := g.prefill(g.model(p.Shape), p.At("query_tokens"), p.At("prefix_tokens"), block)
-	return &setup{bench: cuda.Bench{Calls: c.calls}, verify: c.verify, settle: g.settling(p)}
+	return g.prefill(g.model(p.Shape), p.At("query_tokens"), p.At("prefix_tokens"), block)
 }
 
 // prefill prepares the attention of a prompt's chunk after a prefix in one layer. Without prefix,
 // keys and values are contiguous, head by head (in the live loop token by token, interleaved with
 // queries). With a prefix, keys and values of prefix and chunk are in random blocks of `block`
 // tokens, as rope writes them.
-func (g *gpuRun) prefill(m *llm.Model, query, prefix, block int64) checked {
+func (g *gpuRun) prefill(m *llm.Model, query, prefix, block int64) *work {
 	d, hq, hk := int64(m.HeadDim), int64(m.QHeads), int64(m.KVHeads)
 	contiguous := query
 	if prefix > 0 {
@@ -42,7 +41,7 @@ func (g *gpuRun) prefill(m *llm.Model, query, prefix, block int64) checked {
 		a.Pool, a.Table = g.random(int64(len(slots))*2*block*d), upload(g, slots)
 		a.TableStride, a.BlockTokens = int32(blocks), int32(block)
 	}
-	return checked{[]cuda.Operation{a}, func() {
+	return &work{calls: []cuda.Operation{a}, verify: func() {
 		g.launch(a)
 		rows := []int64{query - 1}
 		if prefix+query <= 8192 {

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // Names of probes, as in files of samples.
@@ -48,25 +50,33 @@ func Probes() []Probe {
 	return []Probe{
 		// One large copy between the GPU and pinned memory, and copies or kernels both ways at once:
 		// the bytes of both directions over the sum of their rates.
-		{Name: probeH2D, axes: "bytes", setup: (*gpuRun).setupCopy, needed: true},
-		{Name: probeD2H, axes: "bytes", setup: (*gpuRun).setupCopy, needed: true},
+		{Name: probeH2D, axes: "bytes", setup: (*gpuRun).setupCopy,
+			needed: true, clock: cuda.WallClock, settles: settles},
+		{Name: probeD2H, axes: "bytes", setup: (*gpuRun).setupCopy,
+			needed: true, clock: cuda.WallClock, settles: settles},
 		{Name: probeDuplex, axes: "copied_bytes kernel_bytes", setup: (*gpuRun).setupDuplex,
-			needed: true},
+			needed: true, clock: cuda.WallClock},
 		// Blocks anywhere in a pinned pool: one memcpy each, or one kernel.
-		{Name: probeLoadMemcpy, axes: blockAxes, setup: (*gpuRun).setupLoad, needed: true},
-		{Name: probeLoadFlash, axes: blockAxes, setup: (*gpuRun).setupLoad, needed: true},
-		{Name: probeSaveMemcpy, axes: blockAxes, setup: (*gpuRun).setupSave, needed: true},
-		{Name: probeSaveGPU, axes: blockAxes, setup: (*gpuRun).setupSave, needed: true},
+		{Name: probeLoadMemcpy, axes: blockAxes, setup: (*gpuRun).setupLoad,
+			needed: true, clock: cuda.WallClock},
+		{Name: probeLoadFlash, axes: blockAxes, setup: (*gpuRun).setupLoad,
+			needed: true, clock: cuda.WallClock},
+		{Name: probeSaveMemcpy, axes: blockAxes, setup: (*gpuRun).setupSave,
+			needed: true, clock: cuda.WallClock},
+		{Name: probeSaveGPU, axes: blockAxes, setup: (*gpuRun).setupSave,
+			needed: true, clock: cuda.WallClock},
 		// FlashD2H until every block is written: one copy, and the CPU's scatter beside it.
-		{Name: probeSaveFlash, axes: blockAxes + " threads", setup: (*gpuRun).setupSave, needed: true},
+		{Name: probeSaveFlash, axes: blockAxes + " threads", setup: (*gpuRun).setupSave,
+			needed: true, clock: cuda.WallClock},
 		// Hot buffers of 2,048 selected tokens a request: lookup, eviction and gather of the misses.
 		{Name: probeSwap, axes: "row_bytes requests slots misses", setup: (*gpuRun).setupSwap},
 		// Layers that prefill a chunk without pause while FlashH2D loads, or the GPU scatter kernel
 		// saves, blocks of 16 KiB again and again; on the host's clock.
 		{Name: probeOverlap, axes: "chunk_tokens prefix_tokens loaded_blocks saved_blocks",
-			setup: (*gpuRun).setupOverlapped, shaped: true},
+			setup: (*gpuRun).setupOverlapped, shaped: true, settles: rests},
 		// The four linears of a layer.
-		{Name: probeLinears, axes: "tokens", setup: (*gpuRun).setupLinears, shaped: true, needed: true},
+		{Name: probeLinears, axes: "tokens", setup: (*gpuRun).setupLinears, shaped: true,
+			needed: true, settles: settles},
 		// A layer without linears and attention: two norms with their residual sums, rope with the write
 		// of K and V to their blocks, silu(gate) up; and what these add between their linears.
 		{Name: probePointwise, axes: "tokens", setup: (*gpuRun).setupPointwise, shaped: true,
@@ -75,29 +85,30 @@ func Probes() []Probe {
 			fixed: clockSamples},
 		// Causal attention of a chunk. K and V of a first chunk are contiguous, of a later one and
 		// before it in KV blocks anywhere, of 32 tokens or of the last axis.
-		{Name: probePrefill, axes: chunkAxes, setup: (*gpuRun).setupPrefill, shaped: true, needed: true},
+		{Name: probePrefill, axes: chunkAxes, setup: (*gpuRun).setupPrefill, shaped: true,
+			needed: true, settles: settles},
 		{Name: probePrefillBlocks, axes: chunkAxes + " block_tokens", setup: (*gpuRun).setupPrefill,
-			shaped: true},
+			shaped: true, settles: settles},
 		// Attention of a chunk to its first and newest keys, or to lists of blocks, half of which both
 		// rows of a tile share, and to gathered columns.
 		{Name: probeSparseAttention, axes: chunkAxes + " sink_tokens window_tokens blocks columns",
-			setup: (*gpuRun).setupSparseAttention, shaped: true},
+			setup: (*gpuRun).setupSparseAttention, shaped: true, settles: settles},
 		// Vertical and slash lines of a chunk, estimated by its last queries, chosen, and merged to
 		// lists; or blocks, chosen by pooled queries and keys.
 		{Name: probeSparseIndex, axes: chunkAxes + " vertical_lines slash_lines blocks",
-			setup: (*gpuRun).setupSparseIndex, shaped: true},
+			setup: (*gpuRun).setupSparseIndex, shaped: true, settles: settles},
 		// Decode attention to whole contexts, to selected blocks, and to contexts that begin alike.
 		{Name: probeDense, axes: "batch context_tokens", setup: (*gpuRun).setupDecode, shaped: true,
-			needed: true},
+			needed: true, flush: true},
 		{Name: probeSparse, axes: "batch budget_tokens", setup: (*gpuRun).setupDecode, shaped: true,
-			needed: true},
+			needed: true, flush: true},
 		{Name: probeShared, axes: "batch context_tokens shared_tokens", setup: (*gpuRun).setupShared,
-			shaped: true},
+			shaped: true, flush: true},
 		// Scores and top-k.
 		{Name: probeSelect, axes: "batch context_tokens budget_tokens", setup: (*gpuRun).setupSelect,
-			shaped: true, needed: true},
+			shaped: true, needed: true, flush: true},
 		// An empty kernel, on the host's clock.
-		{Name: probeSync, setup: (*gpuRun).setupSync},
+		{Name: probeSync, setup: (*gpuRun).setupSync, clock: cuda.WallClock},
 		// Three series without pauses: linears that begin after_ms after a copy within HBM, linears
 		// that follow the linears of decodes, and layers of a chunk with linears and attention.
 		{Name: probeClock, axes: "tokens after_ms", serve: (*gpuBench).prepareRounds, shaped: true,
@@ -105,7 +116,7 @@ func Probes() []Probe {
 		{Name: probeAfterDecodes, axes: "tokens", serve: (*gpuBench).prepareRounds, shaped: true,
 			fixed: clockSamples},
 		{Name: probeChunk, axes: "tokens prefix_tokens", setup: (*gpuRun).setupChunk, shaped: true,
-			byMean: true},
+			byMean: true, settles: settles},
 	}
 }
 

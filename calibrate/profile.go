@@ -58,8 +58,8 @@ func Fit(s *Samples) (*Calibration, error) {
 	}
 	p.Shapes = measuredShapes(s)
 	var models []model
-	for _, c := range costs {
-		models = append(models, c.fit(s, p, from)...)
+	for _, fit := range fits {
+		models = append(models, fit(s, p, from)...)
 	}
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("the fits make no valid profile: %w", err)

@@ -10,11 +10,11 @@ import (
 )
 
 // setupSelect prepares scores and top-k over the digests of whole contexts.
-func (g *gpuRun) setupSelect(p Point) *setup {
+func (g *gpuRun) setupSelect(p Point) *work {
 	m, batch := g.model(p.Shape), p.At("batch")
 	a := g.selection(m, batch, p.At("context_tokens")/blockTokens, p.At("budget_tokens")/blockTokens)
 	units := batch * int64(m.KVHeads)
-	return &setup{bench: cuda.Bench{Calls: []cuda.Operation{a}, FlushL2: true}, verify: func() {
+	return &work{calls: []cuda.Operation{a}, verify: func() {
 		g.launch(a)
 		g.checkSelect(a, g.r.Int64N(units))
 	}}

@@ -6,26 +6,9 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// sharedDecode is dense decode attention of requests whose contexts begin with the same blocks, as
-// with a prefix cache.
-type sharedDecode struct{}
-
-// points share seven eighths of their blocks, so that HBM is not the bottleneck.
-func (sharedDecode) points(p *planner) {
-	for _, shape := range shapes {
-		for _, batch := range []int64{4, 8, 16} {
-			for _, context := range pick(p, []int64{8192, 16384, 32768}, []int64{8192}) {
-				if batch*context <= p.mostTokens(shape) {
-					p.add(point(probeShared, shape, batch, context, context/8*7))
-				}
-			}
-		}
-	}
-}
-
-// fit finds the rate at which the L2 delivers bytes; the other figures are those for separate
-// contexts.
-func (sharedDecode) fit(s *Samples, p *hw.Profile, from source) []model {
+// fitSharedDecode finds the rate at which the L2 delivers bytes; the other figures are those for
+// separate contexts.
+func fitSharedDecode(s *Samples, p *hw.Profile, from source) []model {
 	p.DenseDecode.L2Rate = hw.Figure{}
 	points := s.of(probeShared)
 	if len(points) == 0 {
@@ -54,7 +37,7 @@ func (sharedDecode) fit(s *Samples, p *hw.Profile, from source) []model {
 // mostL2 bounds the L2's rate relative to HBM's.
 const mostL2 = 20
 
-func (g *gpuRun) setupShared(p Point) *setup {
+func (g *gpuRun) setupShared(p Point) *work {
 	b := g.decode(g.model(p.Shape), decodeSpec{
 		contexts: equalTo(p.At("batch"), p.At("context_tokens")),
 		shared:   p.At("shared_tokens") / blockTokens,

@@ -10,7 +10,7 @@ import (
 
 // setupSparseIndex prepares the kernels that find vertical and slash lines, or blocks. The last one
 // merges drawn lines: slash lines in runs, as in prompts.
-func (g *gpuRun) setupSparseIndex(p Point) *setup {
+func (g *gpuRun) setupSparseIndex(p Point) *work {
 	if p.At("vertical_lines") == 0 {
 		return g.blockIndex(p)
 	}
@@ -32,7 +32,7 @@ func (g *gpuRun) setupSparseIndex(p Point) *setup {
 		Columns: g.poisoned(4*rows*vertical + 16), Counts: g.poisoned(16 * rows),
 	}
 	calls := []cuda.Operation{e, tops[0], tops[1], l}
-	return &setup{bench: cuda.Bench{Calls: calls}, settle: g.settling(p), verify: func() {
+	return &work{calls: calls, verify: func() {
 		g.launch(calls...)
 		head := g.r.Int64N(heads)
 		g.checkTop(tops[0], head)
@@ -112,7 +112,7 @@ func (g *gpuRun) checkLines(a *cuda.MILinesArgs, drawn [2][]int32, head int64) {
 }
 
 // blockIndex prepares the pooling of Q and K and the selection of blocks.
-func (g *gpuRun) blockIndex(p Point) *setup {
+func (g *gpuRun) blockIndex(p Point) *work {
 	prompt, query, top := g.prompt(p), p.At("query_tokens"), p.At("blocks")
 	heads, kv, n := int64(prompt.HeadsQ), int64(prompt.HeadsKV), query+p.At("prefix_tokens")
 	rows, blocks := (query+miBlock-1)/miBlock, (n+miBlock-1)/miBlock
@@ -130,7 +130,7 @@ func (g *gpuRun) blockIndex(p Point) *setup {
 		QTokens: prompt.QTokens, Prefix: prompt.Prefix, HeadsQ: prompt.HeadsQ, HeadsKV: prompt.HeadsKV,
 		BlockStride: int32(2 * top), Top: int32(top)}
 	calls := []cuda.Operation{q, k, a}
-	return &setup{bench: cuda.Bench{Calls: calls}, settle: g.settling(p), verify: func() {
+	return &work{calls: calls, verify: func() {
 		g.launch(calls...)
 		g.checkPool(q, g.r.Int64N(heads), rows-1)
 		g.checkPool(k, g.r.Int64N(kv), g.r.Int64N(blocks))

@@ -8,43 +8,6 @@ import (
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
-// sparsePrefill is MInference's prefill: attention by pattern, and the indices that find the keys.
-type sparsePrefill struct{}
-
-// points are chunks of one shape, and one chunk size of the other.
-func (sparsePrefill) points(p *planner) {
-	chunks := pick(p, [][2]int64{{512, 32768}, {2048, 0}, {2048, 32768}, {8192, 0}, {8192, 32768},
-		{32768, 0}, {65536, 0}, {131072, 0}}, [][2]int64{{2048, 8192}, {8192, 0}, {32768, 0}})
-	for i, shape := range []string{shapes[1], shapes[0]} {
-		for _, c := range chunks {
-			if i == 0 || c[0] == 8192 {
-				sparsePoints(p, shape, c[0], c[1])
-			}
-		}
-	}
-}
-
-// sparsePoints adds the points of a chunk: sizes of the paper's Table 6 and of its published files.
-func sparsePoints(p *planner, shape string, query, prefix int64) {
-	add := func(probe string, sizes ...int64) {
-		p.add(point(probe, shape, append([]int64{query, prefix}, sizes...)...))
-	}
-	for _, s := range [][2]int64{{128, 1024}, {512, 2048}, {1024, 4096}} {
-		add(probeSparseAttention, s[0], s[1], 0, 0)
-	}
-	for _, s := range [][2]int64{{32, 0}, {100, 0}, {200, 0}, {100, 500}, {30, 1000}} {
-		add(probeSparseAttention, 0, 0, s[0], s[1])
-	}
-	for _, s := range [][2]int64{{30, 800}, {500, 700}, {3500, 100}, {1000, 6096}} {
-		if s[0]+s[1] <= query+prefix {
-			add(probeSparseIndex, s[0], s[1], 0)
-		}
-	}
-	for _, top := range []int64{50, 100} {
-		add(probeSparseIndex, 0, 0, top)
-	}
-}
-
 // sparseHead is the pattern of a point.
 func sparseHead(at observation) pattern.Head {
 	size := func(axis string) int { return int(at.At(axis)) }
@@ -69,14 +32,14 @@ func sparseFLOPs(at observation) (blocks, columns float64) {
 	return each * (h.Pairs(s.Query, s.Prefix) - columns), each * columns
 }
 
-// fit fits attention to the points of the A-shape and of the lists,
+// fitSparsePrefill fits attention to the points of the A-shape and of the lists,
 //
 //	t = launch + FLOPs / (efficiency dense rate) + tiles tile
 //
 // gathered columns with an efficiency of their own and tiles only of the A-shape, and each index,
 // t = launch + bytes/rate + tiles tile. A pattern pays the launches of its index and of its
 // attention.
-func (sparsePrefill) fit(s *Samples, p *hw.Profile, from source) (models []model) {
+func fitSparsePrefill(s *Samples, p *hw.Profile, from source) (models []model) {
 	p.SparsePrefill = nil
 	windows := func(at observation) bool { return at.At("sink_tokens") > 0 }
 	lined := func(at observation) bool { return at.At("vertical_lines") > 0 }

@@ -34,7 +34,7 @@ func (g *gpuRun) prompt(p Point) cuda.PrefillArgs {
 }
 
 // setupSparseAttention prepares attention to the first and newest keys, or to lists.
-func (g *gpuRun) setupSparseAttention(p Point) *setup {
+func (g *gpuRun) setupSparseAttention(p Point) *work {
 	if p.At("sink_tokens") == 0 {
 		return g.lists(p)
 	}
@@ -49,13 +49,12 @@ func (g *gpuRun) setupSparseAttention(p Point) *setup {
 		}
 		return keys
 	}
-	return g.sparse(p, a, seen)
+	return g.sparse(a, seen)
 }
 
 // sparse prepares a sparse attention with a check that recomputes some rows of some heads.
-func (g *gpuRun) sparse(p Point, a *cuda.MIAttendArgs, seen func(token int64) []int64) *setup {
-	bench := cuda.Bench{Calls: []cuda.Operation{a}}
-	return &setup{bench: bench, settle: g.settling(p), verify: func() {
+func (g *gpuRun) sparse(a *cuda.MIAttendArgs, seen func(token int64) []int64) *work {
+	return &work{calls: []cuda.Operation{a}, verify: func() {
 		g.launch(a)
 		last := int64(a.Prefill.QTokens) - 1
 		for _, token := range []int64{last, min(last, g.r.Int64N(miTile))} {
@@ -77,7 +76,7 @@ func (g *gpuRun) checkRow(a *cuda.PrefillArgs, keys []int64, head, token int64) 
 
 // lists prepares lists with the point's numbers of blocks and columns for every row, the same
 // for all heads.
-func (g *gpuRun) lists(p Point) *setup {
+func (g *gpuRun) lists(p Point) *work {
 	a := &cuda.MIAttendArgs{Prefill: g.prompt(p), BlockStride: int32(2 * p.At("blocks")),
 		ColumnStride: int32(p.At("columns"))}
 	lists := make([]tileList, (int64(a.Prefill.QTokens)+miTile-1)/miTile)
@@ -95,7 +94,7 @@ func (g *gpuRun) lists(p Point) *setup {
 	a.Blocks = upload(g, slices.Repeat(blocks, heads))
 	a.Columns = upload(g, append(slices.Repeat(columns, heads), 0, 0, 0, 0))
 	a.Counts = upload(g, slices.Repeat(counts, heads))
-	return g.sparse(p, a, func(token int64) (keys []int64) {
+	return g.sparse(a, func(token int64) (keys []int64) {
 		l, position := &lists[token/miTile], int64(a.Prefill.Prefix)+token
 		for _, start := range l.of(int(token / miBlock % 2)) {
 			for key := int64(start); key < min(int64(start)+miBlock, position+1); key++ {

@@ -7,38 +7,18 @@ import (
 	"github.com/sparseserve/sparseserve/hw/cost"
 )
 
-// swapIn is the kernel of hot buffers (HiSparse): it looks up the selected tokens of a layer's
-// requests, evicts and loads the misses.
-type swapIn struct{}
-
-// swapRows are the bytes per row of DeepSeek's latent: FP8 with scales, and 16 bits.
-var swapRows = []int64{656, 1152}
-
-// points vary the buffer and the requests without misses, then the misses.
-func (swapIn) points(p *planner) {
-	for _, requests := range pick(p, []int64{1, 16, 64, 150}, []int64{1, 64}) {
-		for _, slots := range pick(p, []int64{2560, 4096, 8192}, []int64{4096, 8192}) {
-			p.add(point(probeSwap, "", swapRows[0], requests, slots, 0))
-		}
-	}
-	for _, row := range swapRows {
-		for _, requests := range pick(p, []int64{1, 8, 32}, []int64{1, 32}) {
-			for _, misses := range pick(p, []int64{16, 64, 256, 1024}, []int64{64, 512}) {
-				p.add(point(probeSwap, "", row, requests, 4096, misses))
-			}
-		}
-	}
-}
+// latentFP8 and latent16 are the bytes per row of DeepSeek's latent: FP8 with scales, and 16 bits.
+const latentFP8, latent16 = 656, 1152
 
 // swappedBytes are the bytes of the rows that a call loads.
 func swappedBytes(at observation) float64 {
 	return float64(at.At("requests") * at.At("misses") * at.At("row_bytes"))
 }
 
-// fit finds t = launch + waves * slots * scan + max(bytes/rate, bytes of a request/request_rate),
-// with a rate of at most the link's. It needs the link's rate and the number of SMs, each of which
-// runs one CTA at a time.
-func (swapIn) fit(s *Samples, p *hw.Profile, from source) []model {
+// fitSwapIn finds t = launch + waves * slots * scan + max(bytes/rate, bytes of a
+// request/request_rate), with a rate of at most the link's. It needs the link's rate and the number
+// of SMs, each of which runs one CTA at a time.
+func fitSwapIn(s *Samples, p *hw.Profile, from source) []model {
 	p.Load.Swap = hw.SwapCost{}
 	all, ctas := s.of(probeSwap), s.sms()
 	if len(all) == 0 || ctas == 0 {

@@ -62,7 +62,7 @@ func (s *swapPlan) state() []int32 {
 }
 
 // setupSwap prepares sequential calls of a layer. Each has the misses of its point.
-func (g *gpuRun) setupSwap(p Point) *setup {
+func (g *gpuRun) setupSwap(p Point) *work {
 	plan := newSwapPlan(p.At("slots"), p.At("misses"))
 	requests, row := p.At("requests"), p.At("row_bytes")
 	pages := (plan.context + swapPageTokens - 1) / swapPageTokens
@@ -85,7 +85,7 @@ func (g *gpuRun) setupSwap(p Point) *setup {
 		Buffer: upload(g, buffers), State: upload(g, states), Fresh: g.random(requests * row / 2),
 		Slot: g.poisoned(4 * requests * plan.selected), Misses: g.poisoned(4 * requests),
 	}
-	t := &setup{}
+	t := &work{}
 	for call := range plan.calls {
 		one := a
 		list := plan.list(call)

@@ -2,7 +2,6 @@ package calibrate
 
 import (
 	"math"
-	"slices"
 
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/hw/cost"
@@ -31,34 +30,8 @@ var movers = []mover{
 	{probe: probeSaveGPU, engine: cost.SaveGPU, save: true, kernel: "scatter"},
 }
 
-// moving is the cost of all movers.
-type moving struct{}
-
-// points vary block size and count at the base pool, and other pools for large transfers.
-func (moving) points(p *planner) {
-	for _, m := range movers {
-		for _, pool := range p.pools() {
-			at := func(block, n int64) {
-				p.add(point(m.probe, "", block, n, pool))
-			}
-			switch {
-			case pool == basePool:
-				p.eachTransfer(at)
-			case m.pools:
-				for _, block := range pick(p, []int64{4 * kib, 16 * kib, 64 * kib}, []int64{16 * kib}) {
-					for _, n := range p.transferBlocks() {
-						if n >= 1024 && n*block <= min(p.mostMoved(), pool*mib) {
-							at(block, n)
-						}
-					}
-				}
-			}
-		}
-	}
-}
-
-// fit needs the link's rates.
-func (moving) fit(s *Samples, p *hw.Profile, from source) (models []model) {
+// fitMoving needs the link's rates.
+func fitMoving(s *Samples, p *hw.Profile, from source) (models []model) {
 	for _, m := range movers {
 		all, group, fewest := s.of(m.probe), byAxis("block_bytes"), 2
 		if m.pools {
@@ -123,36 +96,8 @@ func loadLink(p *hw.Profile) float64 { return math.Min(p.Link.H2D.SI(), p.Link.N
 
 func saveLink(p *hw.Profile) float64 { return math.Min(p.Link.D2H.SI(), p.Link.Nominal.SI()) }
 
-// eachTransfer calls f for block sizes and counts at the base pool.
-func (p *planner) eachTransfer(f func(block, n int64)) {
-	for _, block := range pick(p, []int64{4 * kib, 8 * kib, 16 * kib, 32 * kib, 64 * kib},
-		[]int64{8 * kib, 16 * kib, 64 * kib}) {
-		for _, n := range p.transferBlocks() {
-			if n*block <= p.mostMoved() {
-				f(block, n)
-			}
-		}
-	}
-}
-
-// transferBlocks returns the block counts.
-func (p *planner) transferBlocks() []int64 {
-	return pick(p, []int64{16, 64, 256, 1024, 4096}, []int64{16, 256, 2048})
-}
-
-// mostMoved is the maximum number of bytes in one transfer.
-func (p *planner) mostMoved() int64 { return pick[int64](p, 256, 64) * mib }
-
 // basePool is the pool, in MiB, at which block sizes and counts are varied.
 const basePool = 1024
-
-// pools returns the pool sizes, in MiB, that the machine allows, rising, including the base pool.
-func (p *planner) pools() []int64 {
-	pools := append([]int64{basePool},
-		pick(p, []int64{512, 4 * kib, 16 * kib, 64 * kib}, []int64{512})...)
-	slices.Sort(pools)
-	return slices.DeleteFunc(pools, func(m int64) bool { return m > p.limits.PoolGiB*1024 })
-}
 
 func moved(at observation) float64 { return float64(at.At("blocks") * at.At("block_bytes")) }
 

@@ -6,21 +6,6 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// checked is prepared GPU work and the check of its result; either may be empty after an error.
-type checked struct {
-	calls  []cuda.Operation
-	verify func()
-}
-
-// with concatenates both.
-func (c checked) with(other checked) checked {
-	return checked{append(c.calls, other.calls...), both(c.verify, other.verify)}
-}
-
-func both(a, b func()) func() {
-	return func() { a(); b() }
-}
-
 // blocksOp returns the transfer of blocks by the engine of a probe. Kernels read address arrays
 // from the GPU, memcpy engines from the host.
 func (g *gpuRun) blocksOp(probe string, src, dst []cuda.Ptr, blockBytes int64) cuda.Operation {
@@ -54,14 +39,14 @@ func (g *gpuRun) transfer(op cuda.Operation) {
 
 // load prepares a load of random blocks of the pool to slots in another random order within
 // slotBytes of device memory.
-func (g *gpuRun) load(probe string, slots cuda.Ptr, slotBytes, count, block, pool int64) checked {
+func (g *gpuRun) load(probe string, slots cuda.Ptr, slotBytes, count, block, pool int64) *work {
 	from := g.scattered(count, block, pool)
 	to := make([]cuda.Ptr, count)
 	for i, n := range distinct(g.r, count, slotBytes/block) {
 		to[i] = slots + cuda.Ptr(n*block)
 	}
 	op := g.blocksOp(probe, from.ptrs, to, block)
-	return checked{[]cuda.Operation{op}, func() {
+	return &work{calls: []cuda.Operation{op}, verify: func() {
 		g.transfer(op)
 		for _, i := range g.drawn(count) {
 			_, want := g.pool.at(from.offsets[i])
@@ -76,8 +61,8 @@ const freshLoads = 24
 
 // setupLoad loads to random slots in as much device memory as the pool's size, or in half of the
 // available memory. A server's slots are as far apart, and each copy looks up its own address.
-func (g *gpuRun) setupLoad(p Point) *setup {
-	t := &setup{bench: cuda.Bench{Clock: cuda.WallClock}}
+func (g *gpuRun) setupLoad(p Point) *work {
+	t := &work{}
 	count, block, pool := p.At("blocks"), p.At("block_bytes"), p.At("pool_mib")*mib
 	slotBytes := max(min(pool, g.slabBytes/2), count*block)
 	slots := g.poisoned(slotBytes)
@@ -89,7 +74,7 @@ func (g *gpuRun) setupLoad(p Point) *setup {
 }
 
 // save prepares a save of a contiguous tensor to blocks of the pool; threads is used by FlashD2H.
-func (g *gpuRun) save(probe string, tensor cuda.Ptr, to hostBlocks, block, threads int64) checked {
+func (g *gpuRun) save(probe string, tensor cuda.Ptr, to hostBlocks, block, threads int64) *work {
 	count := int64(len(to.ptrs))
 	from := row(tensor, count, block)
 	var op cuda.Operation
@@ -100,7 +85,7 @@ func (g *gpuRun) save(probe string, tensor cuda.Ptr, to hostBlocks, block, threa
 	} else {
 		op = g.blocksOp(probe, from, to.ptrs, block)
 	}
-	return checked{[]cuda.Operation{op}, func() {
+	return &work{calls: []cuda.Operation{op}, verify: func() {
 		g.sync()
 		indices := g.drawn(count)
 		for _, i := range indices {
@@ -118,16 +103,15 @@ func (g *gpuRun) save(probe string, tensor cuda.Ptr, to hostBlocks, block, threa
 }
 
 // saveAnywhere saves to random blocks in the first bytes of the pool.
-func (g *gpuRun) saveAnywhere(probe string, count, block, pool, threads int64) checked {
+func (g *gpuRun) saveAnywhere(probe string, count, block, pool, threads int64) *work {
 	to := g.scattered(count, block, pool)
 	return g.save(probe, g.random(count*block/2), to, block, threads)
 }
 
-func (g *gpuRun) setupSave(p Point) *setup {
+func (g *gpuRun) setupSave(p Point) *work {
 	threads := int64(0)
 	if p.Probe == probeSaveFlash {
 		threads = p.At("threads")
 	}
-	c := g.saveAnywhere(p.Probe, p.At("blocks"), p.At("block_bytes"), p.At("pool_mib")*mib, threads)
-	return &setup{bench: cuda.Bench{Calls: c.calls, Clock: cuda.WallClock}, verify: c.verify}
+	return g.saveAnywhere(p.Probe, p.At("blocks"), p.At("block_bytes"), p.At("pool_mib")*mib, threads)
 }

@@ -147,8 +147,8 @@ func (g *fixture) near(what string, got, want []float64) {
 	}
 }
 
-// close is near of an emulator. On a GPU it compares vectors of length dim by |got - want| / |want|:
-// each below 4e-3, all together below 1e-3.
+// close is near of an emulator. On a GPU it compares vectors of length dim by |got - want| /
+// |want|: each below 4e-3, all together below 1e-3.
 func (g *fixture) close(what string, got, want []float64, dim int) {
 	g.t.Helper()
 	if g.emulated != nil {

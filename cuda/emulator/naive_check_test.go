@@ -75,7 +75,8 @@ func TestDenseDecodeIsItsDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	for _, group := range []int{1, 4, 8} {
 		s := reference.Shape{Batch: 2, HeadsQ: 2 * group, HeadsKV: 2, Dim: 8}
-		d := &naiveDecode{Shape: s, pagedCache: scattered(r, s, 4, 1, 13), Q: randoms(r, s.Batch*s.HeadsQ*s.Dim),
+		d := &naiveDecode{Shape: s, pagedCache: scattered(r, s, 4, 1, 13),
+			Q:     randoms(r, s.Batch*s.HeadsQ*s.Dim),
 			Scale: 0.3}
 		out, _ := d.Run()
 		for head := range s.Batch * s.HeadsQ {
@@ -87,7 +88,8 @@ func TestDenseDecodeIsItsDefinition(t *testing.T) {
 func TestSparseWithAllBlocksIsDense(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	s := reference.Shape{Batch: 2, HeadsQ: 8, HeadsKV: 2, Dim: 8}
-	dense := &naiveDecode{Shape: s, pagedCache: scattered(r, s, 4, 30, 17), Q: randoms(r, s.Batch*s.HeadsQ*s.Dim),
+	dense := &naiveDecode{Shape: s, pagedCache: scattered(r, s, 4, 30, 17),
+		Q:     randoms(r, s.Batch*s.HeadsQ*s.Dim),
 		Scale: 0.3}
 	sparse := *dense
 	sparse.ListStride = sparse.TableStride
@@ -125,7 +127,8 @@ func TestLastPrefillRowIsDecode(t *testing.T) {
 
 func newPSA(r *rand.Rand, epsilon float64, micro int) *naivePSA {
 	s := reference.Shape{Batch: 2, HeadsQ: 8, HeadsKV: 2, Dim: 8}
-	p := &naivePSA{Shape: s, pagedCache: scattered(r, s, 4, 61, 33), Q: randoms(r, s.Batch*s.HeadsQ*s.Dim),
+	p := &naivePSA{Shape: s, pagedCache: scattered(r, s, 4, 61, 33),
+		Q:     randoms(r, s.Batch*s.HeadsQ*s.Dim),
 		Scale: 0.5, Epsilon: epsilon, Micro: micro}
 	p.OrderStride = p.TableStride
 	for unit := range s.Units() {
@@ -162,7 +165,8 @@ func TestPSAStopsBetweenAndAttendsToAPrefix(t *testing.T) {
 	if !stopped {
 		t.Fatal("no unit stopped early: the case proves nothing")
 	}
-	prefix := naiveDecode{Shape: p.Shape, pagedCache: p.pagedCache, Q: p.Q, Scale: p.Scale, List: p.Order,
+	prefix := naiveDecode{Shape: p.Shape, pagedCache: p.pagedCache, Q: p.Q, Scale: p.Scale,
+		List:       p.Order,
 		ListStride: p.OrderStride, Count: r.Used}
 	want, _ := prefix.Run()
 	nearly(t, "out", r.Out, want)
@@ -176,7 +180,9 @@ func TestPSAFigure4(t *testing.T) {
 		epsilon float64
 		used    int32
 	}{{0.3, 4}, {0.8, 8}, {0.9, 12}, {0.999, 16}} {
-		p := naivePSA{Shape: reference.Shape{Batch: 1, HeadsQ: 1, HeadsKV: 1, Dim: 1}, Micro: 4, Scale: 1, Epsilon: c.epsilon, Q: []float64{1},
+		p := naivePSA{Shape: reference.Shape{Batch: 1, HeadsQ: 1, HeadsKV: 1, Dim: 1}, Micro: 4,
+			Scale: 1, Epsilon: c.epsilon,
+			Q:           []float64{1},
 			OrderStride: len(weights), Count: []int32{int32(len(weights))}}
 		p.BlockTokens, p.TableStride, p.Context = 1, len(weights), []int32{int32(len(weights))}
 		for i, w := range weights {

@@ -31,8 +31,9 @@ func (c *pagedCache) block(s reference.Shape, unit int, block int32) (keys, valu
 	return keys[:tokens*s.Dim], keys[size:][:tokens*s.Dim]
 }
 
-// naiveDecode attends one query token per request to blocks of its context. With List nil it attends to
-// every block; otherwise unit u attends to the Count[u] logical blocks List[u*ListStride:].
+// naiveDecode attends one query token per request to blocks of its context. With List nil it
+// attends to every block; otherwise unit u attends to the Count[u] logical blocks
+// List[u*ListStride:].
 type naiveDecode struct {
 	reference.Shape
 	pagedCache
@@ -73,9 +74,9 @@ func (d *naiveDecode) blocks(unit int) []int32 {
 	return all
 }
 
-// naivePSA is Algorithm 1 of "Progressive Sparse Attention", for a batch and with microbatches: unit u
-// attends to its Count[u] blocks in the order Order[u*OrderStride:], Micro at a time, and stops
-// once every query head of its group has more than Epsilon of the estimated weight.
+// naivePSA is Algorithm 1 of "Progressive Sparse Attention", for a batch and with microbatches:
+// unit u attends to its Count[u] blocks in the order Order[u*OrderStride:], Micro at a time, and
+// stops once every query head of its group has more than Epsilon of the estimated weight.
 type naivePSA struct {
 	reference.Shape
 	pagedCache

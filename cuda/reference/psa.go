@@ -3,7 +3,8 @@ package reference
 import "math"
 
 // Progress is a unit's run of Algorithm 1 of "Progressive Sparse Attention" so far: the softmax and
-// log AS_min of each query head. A unit attends to some blocks, checks if it is Enough, and goes on.
+// log AS_min of each query head. A unit attends to some blocks, checks if it is Enough, and goes
+// on.
 type Progress struct {
 	Heads []Softmax
 	Least []float64
