@@ -21,13 +21,6 @@ const (
 	OutputInstruct = "instruct" // Llama-3-8B-Instruct
 )
 
-var (
-	arrivalNames = []string{ArrivalsPoisson, ArrivalsGamma, ArrivalsFixed, ArrivalsTrace,
-		ArrivalsClosed}
-	outputNames    = []string{OutputBase, OutputChat, OutputInstruct}
-	tokenizerNames = []string{string(Llama2), string(Llama3)}
-)
-
 // Spec has the tables [workload], [sessions] and [longbench] of a configuration.
 // docs/configuration.md has the comments, units and ranges of the fields.
 type Spec struct {
@@ -46,11 +39,11 @@ type Spec struct {
 	OutputLengths string `toml:"output_lengths,omitempty" used:"lengths"`
 
 	// tokenizer that counts the tokens of LongBench prompts; empty: the model's
-	Tokenizer string `toml:"tokenizer" used:"texts"`
+	Tokenizer string `toml:"tokenizer" used:"texts" values:"llama2 llama3"`
 
 	// distribution of gaps between requests (poisson, gamma, fixed), the file's recorded times
 	// (trace), or a number of clients, each of which waits for its answer (closed)
-	Arrivals string `toml:"arrivals"`
+	Arrivals string `toml:"arrivals" values:"poisson gamma fixed trace closed"`
 	// mean request rate, one run per value of a list; not used with arrivals trace or closed. With
 	// sessions or conversation files: rate of new sessions
 	Rate float64 `toml:"rate" used:"rate" unit:"requests/s" range:">= 1e-09, <= 1e+09"`
@@ -106,27 +99,7 @@ type LongBenchSpec struct {
 	Datasets []string `toml:"datasets" used:"longbench"`
 	// model that generated the output lengths: base (Llama-2-7B), chat (Llama-2-7B-chat) or
 	// instruct (Llama-3-8B-Instruct)
-	Output string `toml:"output" used:"longbench"`
-}
-
-// Choices returns the names that a key of a workload may have, or nil if the key is not a choice of
-// names.
-func Choices(key string) []string {
-	switch key {
-	case "format":
-		return FormatNames()
-	case "longbench.datasets":
-		return AllSets()
-	case "tokenizer":
-		return tokenizerNames
-	case "trace":
-		return []string{BuiltIn, Synthetic, Sessions, "a path"}
-	case "arrivals":
-		return arrivalNames
-	case "longbench.output":
-		return outputNames
-	}
-	return nil
+	Output string `toml:"output" used:"longbench" values:"base chat instruct"`
 }
 
 // DefaultSpec is the workload of the SparseServe paper (section 4.1): its ten LongBench sets as one

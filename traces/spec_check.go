@@ -3,6 +3,7 @@ package traces
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -19,15 +20,15 @@ func (s Spec) Validate() error {
 	}
 	checks := []error{
 		s.checkDatasets(),
-		oneOf("workload.arrivals", s.Arrivals, arrivalNames),
-		oneOf("longbench.output", s.Output, outputNames),
+		oneOf("workload.arrivals", s.Arrivals, valuesOf("Arrivals")),
+		oneOf("longbench.output", s.Output, valuesOf("Output")),
 		s.checkStages(),
 		s.checkClosed(),
 		s.checkLengths(),
 		s.checkSessions(),
 	}
 	if s.Tokenizer != "" {
-		checks = append(checks, oneOf("workload.tokenizer", s.Tokenizer, tokenizerNames))
+		checks = append(checks, oneOf("workload.tokenizer", s.Tokenizer, valuesOf("Tokenizer")))
 	}
 	if s.Format != "" {
 		checks = append(checks, oneOf("workload.format", s.Format, FormatNames()))
@@ -164,10 +165,13 @@ func (s Spec) tokenizer(model []Tokenizer) (Tokenizer, error) {
 	case len(model) > 0 && model[0] != "":
 		t = model[0]
 	}
-	if !slices.Contains(tokenizerNames, string(t)) {
-		return "", unknown("workload.tokenizer", string(t), tokenizerNames)
-	}
-	return t, nil
+	return t, oneOf("workload.tokenizer", string(t), valuesOf("Tokenizer"))
+}
+
+// valuesOf returns the values that the tag of a field of Spec lists.
+func valuesOf(field string) []string {
+	f, _ := reflect.TypeFor[Spec]().FieldByName(field)
+	return strings.Fields(f.Tag.Get("values"))
 }
 
 // unknown returns an error that lists the known names of a key and suggests the nearest one.

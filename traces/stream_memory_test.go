@@ -59,7 +59,7 @@ func TestFileMemoryIsFlat(t *testing.T) {
 }
 
 func BenchmarkMix(b *testing.B) {
-	for _, arrivals := range arrivalNames[:3] {
+	for _, arrivals := range valuesOf("Arrivals")[:3] {
 		b.Run(arrivals, func(b *testing.B) {
 			s := open(b, 1, func(s *Spec) {
 				s.Requests, s.Arrivals, s.Rate, s.Burstiness = math.MaxInt,

@@ -37,11 +37,11 @@ func TestStreamOfAnySpec(t *testing.T) {
 		spec := DefaultSpec()
 		spec.Datasets = rapid.SliceOfNDistinct(rapid.SampledFrom(table), 1, len(table),
 			rapid.ID[string]).Draw(rt, "datasets")
-		spec.Arrivals = rapid.SampledFrom(arrivalNames[:3]).Draw(rt, "arrivals")
+		spec.Arrivals = rapid.SampledFrom(valuesOf("Arrivals")[:3]).Draw(rt, "arrivals")
 		spec.Rate = math.Exp(rapid.Float64Range(-10, 20).Draw(rt, "log rate"))
 		spec.Burstiness = rapid.Float64Range(0.01, 10).Draw(rt, "burstiness")
 		spec.Requests = rapid.IntRange(1, 50).Draw(rt, "requests")
-		spec.Output = rapid.SampledFrom(outputNames).Draw(rt, "output")
+		spec.Output = rapid.SampledFrom(valuesOf("Output")).Draw(rt, "output")
 		spec.OutputScale = math.Exp(rapid.Float64Range(-10, 10).Draw(rt, "log scale"))
 		spec.Tokenizer = rapid.SampledFrom([]string{"", "llama2", "llama3"}).Draw(rt, "tokenizer")
 		seed := rapid.Uint64().Draw(rt, "seed")
@@ -101,7 +101,7 @@ func TestArrivalProcesses(t *testing.T) {
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		check(rt,
-			rapid.SampledFrom(arrivalNames[:3]).Draw(rt, "arrivals"),
+			rapid.SampledFrom(valuesOf("Arrivals")[:3]).Draw(rt, "arrivals"),
 			// to 50/s: above, nanoseconds show in fixed gaps
 			math.Exp(rapid.Float64Range(-6, 4).Draw(rt, "log rate")),
 			rapid.Float64Range(0.1, 4).Draw(rt, "burstiness"),

@@ -158,9 +158,13 @@ func (p *pageWriter) topKeys() {
 }
 
 func (p *pageWriter) workload() {
-	choices := map[string][]string{}
+	choices := map[string][]string{"format": traces.FormatNames(),
+		"longbench.datasets": traces.AllSets(),
+		"trace":              {traces.BuiltIn, traces.Synthetic, traces.Sessions, "a path"}}
 	for _, f := range FieldsOf(&p.cfg[0].Workload) {
-		choices[f.Key] = traces.Choices(f.Key)
+		if values := strings.Fields(f.Tag.Get("values")); len(values) > 0 {
+			choices[f.Key] = values
+		}
 	}
 	p.fields("workload", "Spec", "../../traces/spec.go", &p.cfg[0].Workload, choices)
 }
