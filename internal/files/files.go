@@ -4,6 +4,7 @@ package files
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -82,23 +83,19 @@ func placeOf(text []byte, offset int64) (line, column int) {
 	return 1 + bytes.Count(before, []byte("\n")), len(before) - bytes.LastIndexByte(before, '\n')
 }
 
+// kinds are the JSON names of types; those of integers are left out.
+var kinds = map[reflect.Kind]string{
+	reflect.String: "a string", reflect.Bool: "true or false", reflect.Slice: "a list",
+	reflect.Array: "a list", reflect.Struct: "an object", reflect.Map: "an object",
+	reflect.Float32: "a number", reflect.Float64: "a number",
+}
+
 // kindOf returns the JSON name of a type.
 func kindOf(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Pointer:
-		return kindOf(t.Elem())
-	case reflect.String:
-		return "a string"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Slice, reflect.Array:
-		return "a list"
-	case reflect.Struct, reflect.Map:
-		return "an object"
-	case reflect.Float32, reflect.Float64:
-		return "a number"
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
 	}
-	return "an integer"
+	return cmp.Or(kinds[t.Kind()], "an integer")
 }
 
 // JSONWords describes the fault of a text that was decoded as JSON.

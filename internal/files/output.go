@@ -88,13 +88,7 @@ func CheckFolder(dir string, inputs ...string) error {
 		if err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		folder, err := filepath.EvalSymlinks(filepath.Dir(input)) // a link itself may be replaced
-		if err == nil {
-			folder, err = filepath.Abs(folder)
-		}
-		if err != nil {
-			return err
-		}
+		folder := realPath(filepath.Dir(input)) // a link itself may be replaced
 		rel, err := filepath.Rel(root, filepath.Join(folder, filepath.Base(input)))
 		if err != nil || !filepath.IsLocal(rel) {
 			continue
