@@ -8,11 +8,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/calibrate"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/hw"
-	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/files"
 )
@@ -47,14 +46,10 @@ type Ablation struct {
 	Rows   []AblationRow
 }
 
-// askedRun is a live run's calls to its device, with its model and options.
+// askedRun is a live run's calls to its device.
 type askedRun struct {
-	dir     string
-	steps   []live.RecordedStep
-	model   llm.Model
-	options cost.DeviceOptions
-	gpu     string
-	engine  string
+	calibrate.HostRun
+	dir, gpu, engine string
 }
 
 // Ablate prices the batches of kept live runs with the whole cost model and without each of its
@@ -127,11 +122,12 @@ func askedIn(dir string) (r askedRun, err error) {
 	if err != nil {
 		return r, err
 	}
-	if r.steps, err = unmarshalCalls(text); err != nil {
+	if r.Steps, err = unmarshalCalls(text); err != nil {
 		return r, fmt.Errorf("%s: %w", path, err)
 	}
-	r.dir, r.gpu, r.engine, r.options = dir, p.GPU, p.System.Engine, run.DeviceOptions(&p.System)
-	r.model, err = llm.Load(p.Model)
+	r.dir, r.gpu, r.engine, r.Options = dir, p.GPU, p.System.Engine, run.DeviceOptions(&p.System)
+	model, err := llm.Load(p.Model)
+	r.Model = &model
 	return r, err
 }
 

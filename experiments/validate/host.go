@@ -18,7 +18,7 @@ func FitHost(dir string) (*hw.Engine, error) {
 	}
 	runs := make([]calibrate.HostRun, len(kept))
 	for i := range kept {
-		runs[i] = calibrate.HostRun{Model: &kept[i].model, Options: kept[i].options, Steps: kept[i].steps}
+		runs[i] = kept[i].HostRun
 	}
 	return calibrate.FitHost(p, runs, "live runs on "+p.Title)
 }

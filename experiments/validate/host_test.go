@@ -40,14 +40,14 @@ func TestFitHostFindsTheHost(t *testing.T) {
 	var runs []calibrate.HostRun
 	for i := range kept[:8] {
 		r := &kept[i]
-		if r.options.GPULookup {
+		if r.Options.GPULookup {
 			continue
 		}
-		device, err := cost.NewDevice(&host, &r.model, r.options)
+		device, err := cost.NewDevice(&host, r.Model, r.Options)
 		if err != nil {
 			t.Fatal(err)
 		}
-		steps := r.steps[:min(300, len(r.steps))]
+		steps := r.Steps[:min(300, len(r.Steps))]
 		times, err := live.Price(steps, device)
 		if err != nil {
 			t.Fatal(err)
@@ -57,7 +57,7 @@ func TestFitHostFindsTheHost(t *testing.T) {
 			steps[j].Step.Start, steps[j].Timing = now, times[j]
 			now += times[j].Elapsed
 		}
-		runs = append(runs, calibrate.HostRun{Model: &r.model, Options: r.options, Steps: steps})
+		runs = append(runs, calibrate.HostRun{Model: r.Model, Options: r.Options, Steps: steps})
 	}
 	got, err := calibrate.FitHost(p, runs, "a test")
 	if err != nil {

@@ -92,15 +92,6 @@ func readIndex(dir string) (index Report, err error) {
 	return index, nil
 }
 
-// Simulated lists the paths of a validation's simulated runs for files.OpenResult.
-func Simulated(dir string) (places []string, err error) {
-	index, err := readIndex(dir)
-	for i := range index.Runs {
-		places = append(places, filepath.Join(dir, filepath.FromSlash(index.Runs[i].SimulatedPath)))
-	}
-	return places, err
-}
-
 // read compares one run from its files.
 func (r *ValidatedRun) read(dir string) error {
 	live := filepath.Join(dir, filepath.FromSlash(r.LivePath))

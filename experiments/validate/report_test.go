@@ -12,6 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
@@ -85,14 +86,14 @@ grid.system.preset = ["vllm", "vllm-so", "sparseserve", "sparseserve-psa"]
 }
 
 func TestCompareSteps(t *testing.T) {
-	none := make([]float64, len(phaseNames))
-	linears := append([]float64{0.04}, none[1:]...)
-	steps := []step{
-		{mixed: true, split: true, live: 0.1, model: 0.11, livePhases: linears, modelPhases: none},
-		{live: 0.01, model: 0.009},
-		{live: 0.01, model: 0.013},
-		{live: 0.02, model: 0.02},
+	whole := func(live, model float64) step {
+		l, m := des.FromSeconds(live), des.FromSeconds(model)
+		return step{live: &metrics.Timing{Elapsed: l, Phases: metrics.Phases{Unsplit: l}},
+			model: &metrics.Timing{Elapsed: m}}
 	}
+	split := whole(0.1, 0.11)
+	split.mixed, split.live.Phases = true, metrics.Phases{Linears: des.FromSeconds(0.04)}
+	steps := []step{split, whole(0.01, 0.009), whole(0.01, 0.013), whole(0.02, 0.02)}
 	got := map[string][3]float64{}
 	for _, c := range compareSteps("r", steps) {
 		e := -1.0

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
@@ -31,13 +33,10 @@ func phaseTimes(p *metrics.Phases) (all []float64) {
 // secondsOf returns the float64 nearest to a time in seconds.
 func secondsOf(t des.Time) float64 { return float64(t) / float64(des.Second) }
 
-// step is one step of a live run and the modelled times of its batch, in seconds.
+// step is one step of a live run, with the modelled times of its batch.
 type step struct {
 	mixed       bool // has a prefill
-	split       bool // the live device split its time into phases
-	live, model float64
-	livePhases  []float64 // in the order of phaseNames
-	modelPhases []float64
+	live, model *metrics.Timing
 }
 
 // priced prices the steps of a live run with the modelled device of a point.
@@ -55,70 +54,55 @@ func priced(p *config.Point, dir string) ([]step, error) {
 
 // priced prices the steps of the run with the modelled device of a profile.
 func (r *askedRun) priced(gpu *hw.Profile) ([]step, error) {
-	device, err := cost.NewDevice(gpu, &r.model, r.options)
+	device, err := cost.NewDevice(gpu, r.Model, r.Options)
 	if err != nil {
 		return nil, err
 	}
-	times, err := live.Price(r.steps, device)
+	times, err := live.Price(r.Steps, device)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", r.dir, err)
 	}
-	all := make([]step, len(r.steps))
-	for i := range r.steps {
-		all[i] = stepOf(&r.steps[i], &times[i])
+	all := make([]step, len(r.Steps))
+	for i := range r.Steps {
+		recorded, decodes := &r.Steps[i], 0
+		for j := range recorded.Works {
+			decodes = max(decodes, recorded.Works[j].Decodes)
+		}
+		all[i] = step{recorded.Step.Requests > decodes, &recorded.Timing, &times[i]}
 	}
 	return all, nil
-}
-
-// stepOf returns a recorded step with its modelled times.
-func stepOf(r *live.RecordedStep, model *metrics.Timing) step {
-	s := step{split: r.Timing.Phases.Unsplit == 0, live: secondsOf(r.Timing.Elapsed),
-		model: secondsOf(model.Elapsed), livePhases: phaseTimes(&r.Timing.Phases),
-		modelPhases: phaseTimes(&model.Phases)}
-	decodes := 0
-	for i := range r.Works {
-		decodes = max(decodes, r.Works[i].Decodes)
-	}
-	s.mixed = r.Step.Requests > decodes
-	return s
 }
 
 // compareSteps compares the times of identical batches, for decode-only steps and for other steps.
 func compareSteps(run string, steps []step) []Comparison {
 	var out []Comparison
 	for _, kind := range []string{"decode", "mixed"} {
-		var ratios, off []float64
-		var live, model float64
+		var off []float64
+		var live, model, ratios float64
 		livePhases, modelPhases := make([]float64, len(phaseNames)), make([]float64, len(phaseNames))
 		split := 0
 		for i := range steps {
 			s := &steps[i]
-			if s.mixed != (kind == "mixed") || s.live <= 0 {
+			l, m := secondsOf(s.live.Elapsed), secondsOf(s.model.Elapsed)
+			if s.mixed != (kind == "mixed") || l <= 0 {
 				continue
 			}
-			live, model = live+s.live, model+s.model
-			ratios = append(ratios, s.model/s.live)
-			off = append(off, math.Abs(s.model/s.live-1))
-			if s.split {
+			live, model, ratios = live+l, model+m, ratios+m/l
+			off = append(off, math.Abs(m/l-1))
+			if s.live.Phases.Unsplit == 0 { // the live device split its time into phases
 				split++
-				for j := range phaseNames {
-					livePhases[j] += s.livePhases[j]
-					modelPhases[j] += s.modelPhases[j]
-				}
+				floats.Add(livePhases, phaseTimes(&s.live.Phases))
+				floats.Add(modelPhases, phaseTimes(&s.model.Phases))
 			}
 		}
-		n := float64(len(ratios))
+		n := float64(len(off))
 		if n == 0 {
 			continue
 		}
 		slices.Sort(off)
-		sum := 0.0
-		for _, r := range ratios {
-			sum += r
-		}
 		name := "step_" + kind + "_"
 		out = append(out, compare(run, name+"mean_s", live/n, model/n),
-			compare(run, name+"ratio", 1, sum/n),
+			compare(run, name+"ratio", 1, ratios/n),
 			measured(run, name+"abs_error_p50", stats.Of(off, 50)),
 			measured(run, name+"abs_error_p95", stats.Of(off, 95)))
 		if split == 0 {

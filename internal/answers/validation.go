@@ -3,6 +3,7 @@ package answers
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -223,9 +224,9 @@ func readValidation(dir string) (*doc.Doc, error) {
 	if err != nil {
 		return nil, err
 	}
-	folders, err := validate.Simulated(dir)
-	if err != nil {
-		return nil, err
+	var folders []string
+	for i := range r.Runs {
+		folders = append(folders, filepath.Join(dir, filepath.FromSlash(r.Runs[i].SimulatedPath)))
 	}
 	return onMachines(Validation(r), folders, nil)
 }
