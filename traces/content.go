@@ -14,7 +14,7 @@ import (
 // readPieces reads the content of a row.
 func readPieces(*options) func(rows.Record, *row) error {
 	return func(rec rows.Record, r *row) (err error) {
-		r.content, err = ParseContent("content", rec.Text("content"), r.prompt)
+		r.Content, err = ParseContent("content", rec.Text("content"), r.Prompt)
 		return err
 	}
 }

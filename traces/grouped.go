@@ -60,25 +60,25 @@ func (g *grouped) load() error {
 		} else if err != nil {
 			return err
 		}
-		if r.session == "" {
-			r.session = fmt.Sprintf("r%d", g.n)
+		if r.Session == "" {
+			r.Session = fmt.Sprintf("r%d", g.n)
 		}
-		before := sessions[r.session]
+		before := sessions[r.Session]
 		if before == nil {
-			order = append(order, r.session)
+			order = append(order, r.Session)
 			if r.later && g.timed() {
-				return g.Fault(rows.Wrong(g.timeKey(), "", "missing in the first row of session "+r.session))
+				return g.Fault(rows.Wrong(g.timeKey(), "", "missing in the first row of session "+r.Session))
 			}
 		} else if !r.later {
 			last := before[len(before)-1]
 			if r.pause = -1; g.timed() {
-				r.pause = max(0, r.at-last.at-last.took)
+				r.pause = max(0, r.At-last.At-last.took)
 			}
 		}
 		if r.answer == 0 {
-			r.answer = textID(model, fmt.Sprint(r.session, " ", len(before)))
+			r.answer = textID(model, fmt.Sprint(r.Session, " ", len(before)))
 		}
-		sessions[r.session] = append(before, r)
+		sessions[r.Session] = append(before, r)
 	}
 	for n, name := range order {
 		g.talks = append(g.talks, given(sessions[name], thinkRand(g.seed, n)))

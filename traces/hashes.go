@@ -34,19 +34,19 @@ func readHashIDs(*options) func(rows.Record, *row) error {
 			return rows.Wrong("hash_ids", text, "not a list of whole numbers from 0")
 		}
 		if size == 0 && len(ids) > 1 {
-			size = blockOf(len(ids), r.prompt)
+			size = blockOf(len(ids), r.Prompt)
 		}
 		block := size
 		if block == 0 { // of one id alone, a block as long as the prompt has the same hits
-			block = min(r.prompt, mostBlock)
+			block = min(r.Prompt, mostBlock)
 		}
-		want := (r.prompt + block - 1) / block
-		if n := len(ids); n != want && (size == 0 || n != r.prompt/size) {
+		want := (r.Prompt + block - 1) / block
+		if n := len(ids); n != want && (size == 0 || n != r.Prompt/size) {
 			return rows.Wrong("hash_ids", text, fmt.Sprintf("%s, but input_length = %d is %s of %d tokens, "+
 				"the size by the first prompt of several blocks; the last one may be shorter",
-				rows.Plural(n, "id"), r.prompt, rows.Plural(want, "block"), block))
+				rows.Plural(n, "id"), r.Prompt, rows.Plural(want, "block"), block))
 		}
-		r.content = blocksOf(ids, block, r.prompt)
+		r.Content = blocksOf(ids, block, r.Prompt)
 		return nil
 	}
 }
@@ -92,11 +92,11 @@ func blockOf(n, prompt int) int {
 func readChats(o *options) func(rows.Record, *row) error {
 	hashes, roots := readHashIDs(o), map[string]string{}
 	return func(rec rows.Record, r *row) error {
-		if chat := rec.Text("chat_id"); chat != "" && r.session == "" {
-			if r.session = roots[rec.Text("parent_chat_id")]; r.session == "" {
-				r.session = "chat" + chat
+		if chat := rec.Text("chat_id"); chat != "" && r.Session == "" {
+			if r.Session = roots[rec.Text("parent_chat_id")]; r.Session == "" {
+				r.Session = "chat" + chat
 			}
-			roots[chat] = r.session
+			roots[chat] = r.Session
 		}
 		return hashes(rec, r)
 	}
@@ -122,10 +122,10 @@ func readReplay(*options) func(rows.Record, *row) error {
 		case size > 0 && block != size:
 			return rows.Wrong("trace_block_size", field, fmt.Sprintf("was %d above; the blocks of a trace "+
 				"have one size, because hashes of others are never equal", size))
-		case len(hashes) != r.prompt/block && len(hashes) != (r.prompt+block-1)/block:
+		case len(hashes) != r.Prompt/block && len(hashes) != (r.Prompt+block-1)/block:
 			return rows.Wrong("input_sequence_hashes", fmt.Sprint(len(hashes)), fmt.Sprintf("a prompt "+
-				"of %s has %s of %d", rows.Plural(r.prompt, "token"),
-				rows.Plural((r.prompt+block-1)/block, "block"), block))
+				"of %s has %s of %d", rows.Plural(r.Prompt, "token"),
+				rows.Plural((r.Prompt+block-1)/block, "block"), block))
 		}
 		size = block
 		ids := make([]uint64, len(hashes))
@@ -137,7 +137,7 @@ func readReplay(*options) func(rows.Record, *row) error {
 			}
 			ids[i] = id
 		}
-		r.content = blocksOf(ids, block, r.prompt)
+		r.Content = blocksOf(ids, block, r.Prompt)
 		return nil
 	}
 }
@@ -156,13 +156,13 @@ func readTokenIDs(*options) func(rows.Record, *row) error {
 		if len(ids) == 0 {
 			return nil
 		}
-		r.content = &prefix.Content{}
-		for chunk := range slices.Chunk(ids[:min(len(ids), r.prompt)], leastBlock) {
+		r.Content = &prefix.Content{}
+		for chunk := range slices.Chunk(ids[:min(len(ids), r.Prompt)], leastBlock) {
 			h := fnv.New64a()
 			for _, id := range chunk {
 				h.Write(binary.LittleEndian.AppendUint64(nil, uint64(id)))
 			}
-			r.content.Prompt = append(r.content.Prompt, prefix.Piece{ID: max(1, h.Sum64()),
+			r.Content.Prompt = append(r.Content.Prompt, prefix.Piece{ID: max(1, h.Sum64()),
 				Tokens: len(chunk)})
 		}
 		return nil

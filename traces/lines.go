@@ -102,13 +102,13 @@ func (d *reader) row() (row, error) {
 			continue
 		case excluded:
 			d.excluded++
-			d.other = r.set
+			d.other = r.Set
 			continue
 		}
 		if r.image {
 			d.pictured++
 		}
-		if r.content == nil {
+		if r.Content == nil {
 			if d.bare++; d.bare == 1 {
 				d.firstBare = d.Line()
 			}
@@ -169,11 +169,11 @@ func (d *reader) decode(rec rows.Record) (all []row, err error) {
 // request reads a request of a record, or of a list in it, further if others are before it.
 func (d *reader) request(rec, of rows.Record, further bool) (r row, err error) {
 	if d.session != "" {
-		_, r.session = rows.Find(of, d.session)
-		r.session = strings.Clone(readName(r.session))
+		_, r.Session = rows.Find(of, d.session)
+		r.Session = strings.Clone(readName(r.Session))
 	}
-	if r.session == "" && rec != of {
-		r.session = fmt.Sprintf("c%d", d.records)
+	if r.Session == "" && rec != of {
+		r.Session = fmt.Sprintf("c%d", d.records)
 	}
 	paused := false
 	if r.pause, paused, err = sum(rec, d.pause); err != nil {
@@ -184,30 +184,30 @@ func (d *reader) request(rec, of rows.Record, further bool) (r row, err error) {
 		if text == "" && !further {
 			key, text = rows.Find(of, d.time)
 		}
-		r.later = r.session != "" && paused && rec == of || further && text == ""
+		r.later = r.Session != "" && paused && rec == of || further && text == ""
 		if r.stamp = text; text != "" || !r.later {
-			if r.at, err = rows.Time(key, text, d.unit); err != nil {
+			if r.At, err = rows.Time(key, text, d.unit); err != nil {
 				return r, err
 			}
 		}
 	} else {
-		r.later = r.session != "" && paused && rec == of || further
+		r.later = r.Session != "" && paused && rec == of || further
 	}
 	if r.took, _, err = sum(rec, d.took); err != nil {
 		return r, err
 	}
-	if r.prompt, err = d.tokens(rec, d.prompt); err != nil {
+	if r.Prompt, err = d.tokens(rec, d.prompt); err != nil {
 		return r, err
 	}
-	if r.output, err = d.tokens(rec, d.output); err != nil {
+	if r.Output, err = d.tokens(rec, d.output); err != nil {
 		return r, err
 	}
-	if d.zeroFails && (r.prompt == 0 || r.output == 0) {
+	if d.zeroFails && (r.Prompt == 0 || r.Output == 0) {
 		r.skip = failed
 		return r, nil
 	}
 	if d.set != "" {
-		r.set = unique.Make(readName(rec.Text(d.set))).Value() // do not retain a copy per row
+		r.Set = unique.Make(readName(rec.Text(d.set))).Value() // do not retain a copy per row
 	}
 	if fields, want, is := strings.Cut(d.images, "="); fields != "" {
 		_, text := rows.Find(rec, fields)

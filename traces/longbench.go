@@ -14,31 +14,31 @@ import (
 func readLongBench(o *options) func(rows.Record, *row) error {
 	table := loadTable()
 	return func(rec rows.Record, r *row) error {
-		if r.set == "" {
+		if r.Set == "" {
 			return rows.Wrong("dataset", "", "missing; every LongBench record names its set")
 		}
-		s := findSet(table, canonicalSet(r.set))
+		s := findSet(table, canonicalSet(r.Set))
 		if s == nil {
 			problem := "not a set of LongBench"
-			if n := nearest.Name(r.set, setNames(table)); n != "" {
+			if n := nearest.Name(r.Set, setNames(table)); n != "" {
 				problem += "; did you mean " + n + "?"
 			}
-			return rows.Wrong("dataset", r.set, problem)
+			return rows.Wrong("dataset", r.Set, problem)
 		}
 		text := rec.Text("length")
 		length, err := rows.Tokens("length", text, 1)
 		if err != nil {
 			return err
 		}
-		r.prompt, r.output, r.set = s.tokens(o.tokenizer, length), s.maxNewTokens, s.name
-		if r.prompt > rows.MaxTokens {
+		r.Prompt, r.Output, r.Set = s.tokens(o.tokenizer, length), s.maxNewTokens, s.name
+		if r.Prompt > rows.MaxTokens {
 			return rows.Wrong("length", text, "too long")
 		}
 		if o.datasets != nil && !slices.Contains(o.datasets, s.name) {
 			r.skip = excluded
 		} else if o.output != OutputBase {
 			c := s.output(o.output)
-			r.output = int(c.stepped(o.lengths.Float64()))
+			r.Output = int(c.stepped(o.lengths.Float64()))
 		}
 		return nil
 	}

@@ -32,21 +32,15 @@ type origin interface {
 
 // A row is one request as recorded.
 type row struct {
-	at     des.Time // on the file's own clock
-	stamp  string   // at as written
-	prompt int      // tokens, at least 1
-	output int      // tokens, at least 1
-	set    string
-	// session is the conversation's name, if the file has one
-	session string
-	took    des.Time        // from at to the end of its answer, if the file has it
-	later   bool            // follows the session's row before: it has a pause instead of a time
-	pause   des.Time        // of a later row, from the end of the row before; below 0: a think time
-	asked   []prefix.Piece  // added to the session since the last answer; nil: prompt is the whole
-	answer  uint64          // id of the answer's text, of a row with asked
-	content *prefix.Content // nil if the row has none
-	image   bool            // has an image, which is not served
-	skip    skip
+	sim.Arrival                // At is on the file's own clock
+	stamp       string         // At as written
+	took        des.Time       // from At to the end of its answer, if the file has it
+	later       bool           // follows the session's row before: it has a pause instead of a time
+	pause       des.Time       // of a later row, from the end of the row before; below 0: a think time
+	asked       []prefix.Piece // added to the session since the last answer; nil: Prompt is the whole
+	answer      uint64         // id of the answer's text, of a row with asked
+	image       bool           // has an image, which is not served
+	skip        skip
 }
 
 // skip is the reason to skip a row.
@@ -62,30 +56,29 @@ const (
 // next returns the next request, or io.EOF.
 func (d *reader) next() (sim.Arrival, error) {
 	row, err := d.row()
-	if err != nil {
-		return sim.Arrival{}, err
+	switch {
+	case err != nil:
+	case d.hasTime && d.ordered:
+		row.At, err = d.place(row)
+	default:
+		row.At = 0
 	}
-	a := sim.Arrival{Prompt: row.prompt, Output: row.output, Set: row.set, Session: row.session,
-		Content: row.content}
-	if d.hasTime && d.ordered {
-		a.At, err = d.place(row)
-	}
-	return a, err
+	return row.Arrival, err
 }
 
 // place returns the time of a row since the first row.
 func (d *reader) place(row row) (des.Time, error) {
 	if !d.started {
-		d.started, d.first, d.last = true, row.at, row
+		d.started, d.first, d.last = true, row.At, row
 	}
-	if row.at < d.last.at {
+	if row.At < d.last.At {
 		return 0, d.Fault(rows.Wrong(d.timeKey(), row.stamp, fmt.Sprintf("before the request "+
 			"above it (%s); sort the file by %s, or use arrivals that make their own times",
 			rows.Short(d.last.stamp), d.timeKey())))
 	}
 	row.stamp = strings.Clone(row.stamp) // do not retain the whole record
 	d.last = row
-	return row.at - d.first, nil
+	return row.At - d.first, nil
 }
 
 // end returns io.EOF, or an error if the file had no request.

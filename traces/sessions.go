@@ -65,8 +65,8 @@ func (s *sessions) next() (sim.Arrival, error) {
 func (s *sessions) turn(t *talk) (a sim.Arrival, err error) {
 	now := t.next
 	if now.asked == nil {
-		a = sim.Arrival{Prompt: now.prompt, Session: t.name, Content: now.content}
-		a.Output, err = scaled(now.output, s.scale)
+		a = sim.Arrival{Prompt: now.Prompt, Session: t.name, Content: now.Content}
+		a.Output, err = scaled(now.Output, s.scale)
 		t.next, t.more = t.turns()
 		return a, err
 	}
@@ -77,13 +77,13 @@ func (s *sessions) turn(t *talk) (a sim.Arrival, err error) {
 		return a, fmt.Errorf("session %s: a prompt of %d tokens, more than %d", t.name, t.tokens,
 			rows.MaxTokens)
 	}
-	if now.output, err = scaled(now.output, s.scale); err != nil {
+	if now.Output, err = scaled(now.Output, s.scale); err != nil {
 		return a, err
 	}
-	a = sim.Arrival{Prompt: t.tokens, Output: now.output, Session: t.name,
+	a = sim.Arrival{Prompt: t.tokens, Output: now.Output, Session: t.name,
 		Content: &prefix.Content{Prompt: t.before[:len(t.before):len(t.before)], Answer: now.answer}}
-	t.before = append(t.before, prefix.Piece{ID: now.answer, Tokens: now.output})
-	t.tokens += now.output
+	t.before = append(t.before, prefix.Piece{ID: now.answer, Tokens: now.Output})
+	t.tokens += now.Output
 	t.next, t.more = t.turns()
 	return a, nil
 }
@@ -155,7 +155,7 @@ func each(src source) (all iter.Seq2[sim.Arrival, error], timed bool) {
 
 // given returns a talk with given turns.
 func given(turns []row, think *rand.Rand) *talk {
-	return &talk{name: turns[0].session, at: turns[0].at, think: think, turns: func() (row, bool) {
+	return &talk{name: turns[0].Session, at: turns[0].At, think: think, turns: func() (row, bool) {
 		if len(turns) == 0 {
 			return row{}, false
 		}
@@ -224,8 +224,8 @@ func (m *made) talk() (*talk, error) {
 			}
 			asked := append(first, prefix.Piece{ID: name(0xa5c), Tokens: m.asked.Quantile(rng.Float64())})
 			first = nil
-			return row{asked: asked, output: m.answer.Quantile(rng.Float64()), answer: name(0xa25),
-				pause: -1}, true
+			return row{asked: asked, answer: name(0xa25), pause: -1,
+				Arrival: sim.Arrival{Output: m.answer.Quantile(rng.Float64())}}, true
 		}}, nil
 }
 

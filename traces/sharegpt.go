@@ -35,8 +35,8 @@ func readMessages(o *options) func(rows.Record, *row) error {
 	session, next := "", row{} // the conversation, and its next turn so far
 	question := false          // next has a message of a user
 	return func(rec rows.Record, r *row) error {
-		if r.session != session {
-			session, next, question = r.session, row{}, false
+		if r.Session != session {
+			session, next, question = r.Session, row{}, false
 		}
 		r.skip = part
 		_, name := rows.Find(rec, "from|role")
@@ -58,7 +58,7 @@ func readMessages(o *options) func(rows.Record, *row) error {
 		case n == 0:
 		case who == model && question:
 			r.skip, r.asked, r.image, r.pause = keep, next.asked, next.image, -1
-			r.output, r.answer = n, said[0].ID
+			r.Output, r.answer = n, said[0].ID
 			next, question = row{}, false
 		default:
 			next.asked = append(next.asked, said...)

@@ -81,7 +81,7 @@ func readPrompt(o *options) func(rows.Record, *row) error {
 		if err == nil && n == 0 {
 			err = rows.Wrong("prompt", rec.Text("prompt"), "an empty text")
 		}
-		r.prompt, r.content = n, &prefix.Content{Prompt: pieces}
+		r.Prompt, r.Content = n, &prefix.Content{Prompt: pieces}
 		return err
 	}
 }
@@ -94,10 +94,10 @@ func readTurns(o *options) func(rows.Record, *row) error {
 	session := "" // of the system text
 	return func(rec rows.Record, r *row) (err error) {
 		output := rec.Text("output_length")
-		if r.session == session {
+		if r.Session == session {
 			r.asked = system
 		}
-		system, session = nil, r.session
+		system, session = nil, r.Session
 		texts := []string{rec.Text("text")}
 		for _, raw := range rec.List("texts") {
 			texts = append(texts, rows.TextOf(raw))
@@ -119,7 +119,7 @@ func readTurns(o *options) func(rows.Record, *row) error {
 			return rows.Wrong("output_length", "", "missing of a turn; AIPerf then takes --osl of its "+
 				"command line: write it into each turn")
 		}
-		r.output, err = rows.Tokens("output_length", output, 1)
+		r.Output, err = rows.Tokens("output_length", output, 1)
 		return err
 	}
 }

@@ -17,9 +17,9 @@ func (m *Record) readGenAIPerf(run *rows.Object) (all []sent, err error) {
 	err = run.Each("experiments", func(e *rows.Object) error {
 		return e.Each("requests", func(r *rows.Object) error {
 			s, err := chunked(r)
-			if !s.failed && s.prompt == 0 {
+			if !s.failed && s.Prompt == 0 {
 				estimated++
-				s.prompt = max(1, count(promptText(s.text)))
+				s.Prompt = max(1, count(promptText(s.text)))
 			}
 			all = append(all, s)
 			return err
@@ -40,7 +40,7 @@ func chunked(r *rows.Object) (s sent, err error) {
 		return s, rows.Wrong("response_timestamps", r.Text("response_timestamps"),
 			fmt.Sprintf("has other entries than response_outputs, %d", len(outputs)))
 	}
-	if s.at, err = rows.Time("timestamp", r.Text("timestamp"), 1); err != nil {
+	if s.At, err = rows.Time("timestamp", r.Text("timestamp"), 1); err != nil {
 		return s, err
 	}
 	s.text = r.Text("request_inputs.payload")
@@ -54,8 +54,8 @@ func chunked(r *rows.Object) (s sent, err error) {
 			if err != nil {
 				continue // the end mark, or an empty line
 			}
-			for key, into := range map[string]*int{"prompt_tokens": &s.prompt,
-				"completion_tokens": &s.output} {
+			for key, into := range map[string]*int{"prompt_tokens": &s.Prompt,
+				"completion_tokens": &s.Output} {
 				if text := c.Text("usage." + key); text != "" {
 					if *into, err = rows.Tokens("usage."+key, text, 0); err != nil {
 						return err
@@ -70,7 +70,7 @@ func chunked(r *rows.Object) (s sent, err error) {
 			if err != nil {
 				return err
 			}
-			now.seconds = (at - s.at).Seconds()
+			now.seconds = (at - s.At).Seconds()
 			if last = now; chunks == 0 {
 				first = now
 			}
@@ -84,8 +84,8 @@ func chunked(r *rows.Object) (s sent, err error) {
 	if chunks == 0 {
 		return sent{failed: true}, nil
 	}
-	if s.output == 0 {
-		s.output = chunks
+	if s.Output == 0 {
+		s.Output = chunks
 	}
 	return s, s.took(first, last)
 }

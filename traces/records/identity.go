@@ -63,7 +63,7 @@ func identifyTexts(all []sent) {
 		if s.text = promptText(s.text); s.text == "" {
 			return
 		}
-		bytes, tokens = bytes+len(s.text), tokens+s.prompt
+		bytes, tokens = bytes+len(s.text), tokens+s.Prompt
 	}
 	perByte := float64(tokens) / float64(max(1, bytes))
 	if perByte*chunk < 1 {
@@ -78,7 +78,7 @@ func identifyTexts(all []sent) {
 	}
 	for i := range all {
 		if s := &all[i]; !s.failed {
-			s.content = &prefix.Content{Prompt: chunksOf(s.text, s.prompt, perByte, id)}
+			s.Content = &prefix.Content{Prompt: chunksOf(s.text, s.Prompt, perByte, id)}
 		}
 	}
 }

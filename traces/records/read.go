@@ -86,10 +86,10 @@ func (m *Record) order(file string, all []sent) error {
 		return &rows.Error{File: file, Problem: problem}
 	}
 	identifyTexts(all)
-	slices.SortStableFunc(all, func(a, b sent) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(all, func(a, b sent) int { return cmp.Compare(a.At, b.At) })
 	for _, s := range all {
-		m.Requests = append(m.Requests, Request{At: s.at - all[0].at, Prompt: s.prompt,
-			Output: s.output, TTFT: s.ttft, E2E: s.e2e, Content: s.content})
+		s.At -= all[0].At
+		m.Requests = append(m.Requests, s.Request)
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (m *Record) readRequests(from *rows.Reader, t *tool) (all []sent, err error
 		}
 		s, err := t.request(rec)
 		if err == nil && !s.failed && t.format == formatCSV {
-			s.content, err = prompts.of(from, rec, s.prompt)
+			s.Content, err = prompts.of(from, rec, s.Prompt)
 		}
 		if err != nil {
 			return nil, from.Fault(err)

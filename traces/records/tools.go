@@ -7,7 +7,6 @@ import (
 
 	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/sim/des"
-	"github.com/sparseserve/sparseserve/sim/prefix"
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
@@ -114,17 +113,11 @@ func lacking(advice string, missing ...string) error {
 	return rows.Wrong("", "", "lacks "+strings.Join(missing, ", ")+"; "+advice)
 }
 
-// sent is a request as recorded.
+// sent is a request as recorded, at a time on the record's clock.
 type sent struct {
-	failed bool // the other fields are unused
-	at     des.Time
-	prompt int
-	output int
-	ttft   float64
-	e2e    float64
-
-	content *prefix.Content // of the prompt, if the record describes it
-	text    string          // prompt or request body
+	Request
+	failed bool   // the other fields are unused
+	text   string // prompt or request body
 }
 
 // request reads a request.
@@ -141,7 +134,7 @@ func (t *tool) request(rec rows.Record) (s sent, err error) {
 		return sent{failed: true}, nil
 	}
 	if text != "" {
-		if s.output, err = rows.Tokens(output, text, 0); err != nil || s.output == 0 {
+		if s.Output, err = rows.Tokens(output, text, 0); err != nil || s.Output == 0 {
 			return sent{failed: true}, err
 		}
 	}
@@ -149,19 +142,19 @@ func (t *tool) request(rec rows.Record) (s sent, err error) {
 		return s, err
 	}
 	prompt, text := t.find(rec, t.prompt)
-	if s.prompt, err = rows.Tokens(prompt, text, 1); err != nil {
+	if s.Prompt, err = rows.Tokens(prompt, text, 1); err != nil {
 		return s, err
 	}
 	if start, text := t.find(rec, t.start); start != "" {
-		if s.at, err = rows.Time(start, text, t.unit); err != nil {
+		if s.At, err = rows.Time(start, text, t.unit); err != nil {
 			return s, err
 		}
 	}
-	ttft, err := t.since(rec, s.at, t.first, t.ttft)
+	ttft, err := t.since(rec, s.At, t.first, t.ttft)
 	if err != nil {
 		return s, err
 	}
-	e2e, err := t.since(rec, s.at, t.end, t.e2e+"|"+t.after)
+	e2e, err := t.since(rec, s.At, t.end, t.e2e+"|"+t.after)
 	if err != nil {
 		return s, err
 	}
@@ -237,6 +230,6 @@ func (s *sent) took(ttft, e2e duration) error {
 		return rows.Wrong(e2e.key, e2e.text, "the last token comes before the first, which took "+
 			stats.Exact(ttft.seconds)+" s")
 	}
-	s.ttft, s.e2e = ttft.seconds, max(e2e.seconds, ttft.seconds)
+	s.TTFT, s.E2E = ttft.seconds, max(e2e.seconds, ttft.seconds)
 	return nil
 }

@@ -79,10 +79,10 @@ func (l *load) times(took []float64) []float64 {
 func (m *Record) made(l load, all []sent) {
 	took := make([]float64, len(all))
 	for i := range all {
-		took[i] = all[i].e2e
+		took[i] = all[i].E2E
 	}
 	for i, at := range l.times(took) {
-		all[i].at = des.FromSeconds(at)
+		all[i].At = des.FromSeconds(at)
 	}
 	m.note("The record has no send times. They are made from its load (%s) and the duration of each "+
 		"request.", &l)

@@ -59,7 +59,7 @@ func (m *Record) readVLLM(run *rows.Object) ([]sent, error) {
 		ttft, output := of("ttfts"), of("output_lens")
 		err := ttft.parse(1)
 		if err == nil && output.text != "" {
-			s.output, err = rows.Tokens(output.key, output.text, 0)
+			s.Output, err = rows.Tokens(output.key, output.text, 0)
 		}
 		if err != nil {
 			return nil, err
@@ -67,7 +67,7 @@ func (m *Record) readVLLM(run *rows.Object) ([]sent, error) {
 		if kind := lists["errors"][i].Kind(); kind != '"' && kind != 'n' {
 			return nil, rows.Wrong(of("errors").key, of("errors").text, "want a text, empty for no error")
 		}
-		s.failed = of("errors").text != "" || s.output == 0
+		s.failed = of("errors").text != "" || s.Output == 0
 		e2e := duration{key: fmt.Sprintf("ttfts[%d] + sum(itls[%[1]d])", i), seconds: ttft.seconds}
 		for _, raw := range rows.Elements(lists["itls"][i]) {
 			gap := of("itls")
@@ -80,12 +80,12 @@ func (m *Record) readVLLM(run *rows.Object) ([]sent, error) {
 			}
 			e2e.seconds += gap.seconds
 		}
-		s.e2e, e2e.text = e2e.seconds, stats.Exact(e2e.seconds)
+		s.E2E, e2e.text = e2e.seconds, stats.Exact(e2e.seconds)
 		if s.failed {
 			continue
 		}
 		prompt := of("input_lens")
-		if s.prompt, err = rows.Tokens(prompt.key, prompt.text, 1); err != nil {
+		if s.Prompt, err = rows.Tokens(prompt.key, prompt.text, 1); err != nil {
 			return nil, err
 		}
 		if timed {
@@ -113,7 +113,7 @@ func (m *Record) readVLLM(run *rows.Object) ([]sent, error) {
 		return all, nil
 	}
 	for i := range all {
-		all[i].at = des.FromSeconds(starts[i] - first)
+		all[i].At = des.FromSeconds(starts[i] - first)
 	}
 	return all, nil
 }
