@@ -51,9 +51,9 @@ func countObjects(path string) (n int, err error) {
 // openFolder opens every *.jsonl file of a folder, compressed or not. LongBench-E's X_e.jsonl
 // samples the same task as X.jsonl and is skipped if both exist.
 func openFolder(path string, o options) (source, string, error) {
-	if o.format != "" && o.format != FormatLongBench {
+	if o.Format != "" && o.Format != FormatLongBench {
 		return nil, "", fmt.Errorf("%s: a folder; only LongBench is read from a folder, give one file "+
-			"for format %q", path, o.format)
+			"for format %q", path, o.Format)
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -71,7 +71,7 @@ func openFolder(path string, o options) (source, string, error) {
 		return nil, "", fmt.Errorf("%s: a folder without .jsonl files; give a folder of LongBench "+
 			"files, or one file", path)
 	}
-	o.format = FormatLongBench
+	o.Format = FormatLongBench
 	f := &folder{path: path, tokenizer: o.tokenizer, rng: o.order}
 	for _, p := range paths {
 		set, _ := setOfFile(filepath.Base(p))

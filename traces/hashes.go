@@ -23,10 +23,7 @@ func readHashIDs(*options) func(rows.Record, *row) error {
 	size := 0 // tokens of a block; 0: not known yet
 	return func(rec rows.Record, r *row) error {
 		text := rec.Text("hash_ids")
-		if text == "" {
-			return nil
-		}
-		if text == "[]" {
+		if text == "" || text == "[]" {
 			return nil
 		}
 		ids, ok := wholeNumbers(text)

@@ -49,7 +49,7 @@ type counts struct {
 func (c *counts) served() int { return c.n - c.failed - c.excluded }
 
 func newReader(f Format, from *rows.Reader, o *options) *reader {
-	d := &reader{Format: f, Reader: from, tokenizer: o.tokenizer, ordered: o.ordered}
+	d := &reader{Format: f, Reader: from, tokenizer: o.tokenizer, ordered: o.Arrivals == ArrivalsTrace}
 	if f.more != nil {
 		d.more = f.more(o)
 	}
@@ -179,19 +179,17 @@ func (d *reader) request(rec, of rows.Record, further bool) (r row, err error) {
 	if r.pause, paused, err = sum(rec, d.pause); err != nil {
 		return r, err
 	}
+	key, text := d.time, ""
 	if d.hasTime {
-		key, text := rows.Find(rec, d.time)
-		if text == "" && !further {
+		if key, text = rows.Find(rec, d.time); text == "" && !further {
 			key, text = rows.Find(of, d.time)
 		}
-		r.later = r.Session != "" && paused && rec == of || further && text == ""
-		if r.stamp = text; text != "" || !r.later {
-			if r.At, err = rows.Time(key, text, d.unit); err != nil {
-				return r, err
-			}
+	}
+	r.later = r.Session != "" && paused && rec == of || further && text == ""
+	if r.stamp = text; d.hasTime && (text != "" || !r.later) {
+		if r.At, err = rows.Time(key, text, d.unit); err != nil {
+			return r, err
 		}
-	} else {
-		r.later = r.Session != "" && paused && rec == of || further
 	}
 	if r.took, _, err = sum(rec, d.took); err != nil {
 		return r, err

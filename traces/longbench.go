@@ -34,10 +34,10 @@ func readLongBench(o *options) func(rows.Record, *row) error {
 		if r.Prompt > rows.MaxTokens {
 			return rows.Wrong("length", text, "too long")
 		}
-		if o.datasets != nil && !slices.Contains(o.datasets, s.name) {
+		if o.sets != nil && !slices.Contains(o.sets, s.name) {
 			r.skip = excluded
-		} else if o.output != OutputBase {
-			c := s.output(o.output)
+		} else if o.Output != OutputBase {
+			c := s.output(o.Output)
 			r.Output = int(c.stepped(o.lengths.Float64()))
 		}
 		return nil

@@ -15,28 +15,26 @@ import (
 	"github.com/sparseserve/sparseserve/traces/rows"
 )
 
-// options are the parts of a Spec that readers need.
+// options are what readers need to know: a workload, of which Trace is not used, with its seed.
 type options struct {
-	format    string // "": detect
+	Spec
 	tokenizer Tokenizer
-	datasets  []string // LongBench sets to keep; nil: all
-	output    string
-	ordered   bool       // times are used, so they must not decrease
+	sets      []string   // of LongBench, to keep; nil: all
 	lengths   *rand.Rand // draws output lengths of chat models
 	order     *rand.Rand // mixes the files of a folder
-	once      bool       // the file is read once, so a pipe need not be kept
+	seed      uint64
+	once      bool // the file is read once, so a pipe need not be kept
+}
 
-	// sessions
-	seed         uint64
-	scale, think float64 // multiplier of outputs; mean think time, seconds
+func newOptions(s Spec, t Tokenizer, seed uint64) options {
+	return options{Spec: s, tokenizer: t, sets: s.datasets(), seed: seed,
+		lengths: des.Rand(seed, "traces.lengths"), order: des.Rand(seed, "traces.order")}
 }
 
 // wholeFile returns the options for describing and converting a file.
 func wholeFile(format string) options {
-	return options{
-		format: format, tokenizer: Llama2, output: OutputBase, ordered: true,
-		lengths: des.Rand(0, "traces.lengths"), order: des.Rand(0, "traces.order"), scale: 1,
-	}
+	return newOptions(Spec{Format: format, Arrivals: ArrivalsTrace, OutputScale: 1,
+		LongBenchSpec: LongBenchSpec{Output: OutputBase}}, Llama2, 0)
 }
 
 // openOnce opens a trace for one complete read.
@@ -93,7 +91,7 @@ func newSource(f *rows.File, o options) (source, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	format, err := formatOf(o.format, from)
+	format, err := formatOf(o.Format, from)
 	if err != nil {
 		key := "header"
 		if from.JSON() {
@@ -103,7 +101,7 @@ func newSource(f *rows.File, o options) (source, string, error) {
 	}
 	d := newReader(format, from, &o)
 	if format.grouped == "*" || format.grouped != "" && from.Has(format.grouped) {
-		return newSessions(&grouped{reader: d, seed: o.seed}, o.scale, o.think), format.Name, nil
+		return newSessions(&grouped{reader: d, seed: o.seed}, o.OutputScale, o.ThinkS), format.Name, nil
 	}
 	return d, format.Name, nil
 }

@@ -157,7 +157,7 @@ func TestBadPaths(t *testing.T) {
 func TestFolderMixesItsFiles(t *testing.T) {
 	read := func(datasets []string, seed uint64) []sim.Arrival {
 		o := wholeFile("")
-		o.datasets, o.order = datasets, des.Rand(seed, "traces.order")
+		o.sets, o.order = datasets, des.Rand(seed, "traces.order")
 		f, format, err := openTrace("testdata/longbench", o)
 		if err != nil {
 			t.Fatal(err)
@@ -197,7 +197,7 @@ func TestFolderMixesItsFiles(t *testing.T) {
 		t.Errorf("kept %v, want lcc and qasper whole", some)
 	}
 	o := wholeFile("")
-	o.datasets = []string{"trec"}
+	o.sets = []string{"trec"}
 	f, _, err := openTrace("testdata/longbench", o)
 	if err != nil {
 		t.Fatal(err)

@@ -149,9 +149,9 @@ func (s Spec) checkDatasets() error {
 
 // datasets returns the sets under their names in the table.
 func (s Spec) datasets() []string {
-	names := make([]string, len(s.Datasets))
-	for i, n := range s.Datasets {
-		names[i] = canonicalSet(n)
+	var names []string
+	for _, n := range s.Datasets {
+		names = append(names, canonicalSet(n))
 	}
 	return names
 }

@@ -61,12 +61,7 @@ func Open(spec Spec, seed uint64, model ...Tokenizer) (*Stream, error) {
 		}
 		s.src = newSessions(talks, spec.OutputScale, spec.ThinkS)
 	default:
-		s.src, _, err = openTrace(spec.Trace, options{
-			format: spec.Format, tokenizer: tokenizer, datasets: spec.datasets(), output: spec.Output,
-			ordered: spec.Arrivals == ArrivalsTrace,
-			lengths: des.Rand(seed, "traces.lengths"), order: des.Rand(seed, "traces.order"),
-			seed: seed, scale: spec.OutputScale, think: spec.ThinkS,
-		})
+		s.src, _, err = openTrace(spec.Trace, newOptions(spec, tokenizer, seed))
 		if err != nil {
 			return nil, fmt.Errorf("workload.trace: %w", err)
 		}
