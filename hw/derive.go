@@ -160,9 +160,9 @@ type Derivation string
 // of peak (1.32) and HBM (1.10): prompts 2.06 x 1.32, experts 2.72 x 1.10, decodes 1.02 x 1.10.
 var derivations = map[Derivation]string{
 	"generation": "of the same generation: the median error of a kernel, where it could be checked " +
-		"(H100 from H200), is up to 10 % in 16 bits and 40 % in FP8",
+		"(H100 from H200), is up to 10 % in 16 bits and 30 % in FP8",
 	"generations": "of another generation: the median error of a kernel, where it could be checked " +
-		"(B200 from H200, L40S from A100), is up to 50 % in 16 bits and 500 % in FP8",
+		"(B200 from H200, L40S from A100), is up to 50 % in 16 bits and 50 % in FP8",
 	"architecture": "of another architecture: where it could be checked (MI300X from H200), decodes " +
 		"took 1.1 times as long as derived, prompts up to 2.7 times, experts up to 3 times",
 }

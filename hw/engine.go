@@ -25,8 +25,11 @@ type Engine struct {
 	// Kernels is the kernel library: a key of a card's [kernels].
 	Kernels string `toml:"kernels" want:"the library that computes: sparseserve, fa2 or fa3"`
 	// Program is the server that plans write a command for: vllm or sglang; empty: none.
-	Program  string         `toml:"program,omitempty"`
-	Defaults EngineDefaults `toml:"defaults"`
+	Program string `toml:"program,omitempty"`
+	// IndexedKV is the system.kv_dtype of models with an indexer on cards with FP4 tensor cores, if a
+	// configuration leaves it at auto; empty: 16 bits, as on other cards.
+	IndexedKV string         `toml:"indexed_kv,omitempty" values:"fp8"`
+	Defaults  EngineDefaults `toml:"defaults"`
 	// Batch overrides batch limits by card and use; the first matching rule holds.
 	Batch []BatchRule `toml:"batch,omitempty"`
 

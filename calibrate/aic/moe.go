@@ -75,6 +75,23 @@ func (im *importer) experts() error {
 	return nil
 }
 
+// slowerThanWide reports whether a grid of experts takes longer than the grid of 16-bit weights at
+// most sizes. Servers tune such a kernel when they start, or take another one, which a table does
+// not show. FlashInfer's FP8 experts on Hopper are an example.
+func (im *importer) slowerThanWide(g *hw.Grid) bool {
+	wide := slices.IndexFunc(im.costs.Grids, func(w hw.Grid) bool {
+		return w.Kernel == hw.GridExpert && w.Type == "bf16"
+	})
+	if wide < 0 {
+		return false
+	}
+	var ratios []float64
+	for i, t := range g.Times {
+		ratios = append(ratios, t/im.costs.Grids[wide].Times[i])
+	}
+	return median(ratios) > 1
+}
+
 // Sizes of an expert's grid.
 var (
 	expertTokens  = []int64{1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 512, 1024, 4096}
@@ -189,6 +206,10 @@ func (im *importer) fitExperts(kind string, all []row[expertColumns]) {
 		rising(&g)
 	}
 	im.title(rows[0].common)
+	if im.slowerThanWide(&g) {
+		im.skipped["experts of "+kind+", whose kernel is slower than that of 16-bit weights"] += len(all)
+		return
+	}
 	g.Source = source(rows[0].common, []string{rows[0].Kernel}, "; fitted to half of the points")
 	im.costs.Grids = append(im.costs.Grids, g)
 	figure := func(v float64, unit string) hw.Figure {

@@ -27,7 +27,7 @@ var specEnums = []struct {
 }{
 	{"system.use", hw.Uses()},
 	{"system.scheduler", sched.BaseNames()},
-	{"system.kv_dtype", []string{"auto", "bf16", "fp8"}},
+	{"system.kv_dtype", []string{kvAuto, "bf16", "fp8"}},
 	{"system.sampling", []string{"random", SamplingTopP, SamplingModel}},
 	{"selection.policy", dsa.Names()},
 	{"selection.per", []string{sim.PerKVHead, sim.PerQueryHead}},

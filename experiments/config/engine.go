@@ -11,6 +11,9 @@ import (
 // SamplingModel is the value of system.sampling that uses the model's own setting.
 const SamplingModel = "model"
 
+// kvAuto is the value of system.kv_dtype that uses the model's own type of KV.
+const kvAuto = "auto"
+
 // engineKeys lists the keys of [system] that choose the engine, and the keys that an engine sets.
 func engineKeys() []string {
 	return append(keysOf(new(hw.EngineDefaults)), "engine", "use")
@@ -115,14 +118,18 @@ func (l *loader) settle(s *sim.Spec, preset *Preset, layers []Setting) {
 			s.Sampling = SamplingTopP
 		}
 	}
-	if e, err := l.inputs.engine(s.Engine); err == nil && len(e.Batch) > 0 &&
-		!sets("prefill.chunk_tokens") {
-		s.Prefill.ChunkTokens = s.MaxTokens
-	}
 	card, _ := l.inputs.card(l.cfg.GPU)
-	if e, err := l.inputs.engine(s.Engine); err == nil && lastOf(layers, "system.utilisation") == nil {
-		if share, ok := e.Utilisation(card, s.MaxTokens, s.TensorParallel); ok {
+	if e, err := l.inputs.engine(s.Engine); err == nil {
+		if len(e.Batch) > 0 && !sets("prefill.chunk_tokens") {
+			s.Prefill.ChunkTokens = s.MaxTokens
+		}
+		share, ok := e.Utilisation(card, s.MaxTokens, s.TensorParallel)
+		if ok && lastOf(layers, "system.utilisation") == nil {
 			s.Utilisation = share
+		}
+		if s.KVDtype == kvAuto && e.IndexedKV != "" && model.IsIndexed() && card != nil &&
+			card.GPU.PeakFP4.Set() {
+			s.KVDtype = e.IndexedKV
 		}
 	}
 	if !s.CachesPrefixes() || sets("prefix_cache.mode") {

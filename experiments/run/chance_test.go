@@ -50,12 +50,11 @@ func TestEvidencePageOfChance(t *testing.T) {
 		}
 	}
 	if !testing.Short() {
-		table := "| runs | " + strings.Join(figures, " | ") + " |\n|-|-:|-:|-:|-:|-:|\n" +
-			fmt.Sprintf("| %d |", len(c))
-		for _, x := range most {
-			table += fmt.Sprintf(" %.1f %% |", 100*x)
+		text := fmt.Sprintf("%d runs: ", len(c))
+		for i, x := range most {
+			text += fmt.Sprintf("%s %.1f %%, ", figures[i], 100*x)
 		}
-		table += "\n"
-		testkit.Block(t, "../../docs/evidence.md", "chance", table)
+		text = strings.TrimSuffix(text, ", ") + ".\n"
+		testkit.Block(t, "../../docs/evidence.md", "chance", text)
 	}
 }

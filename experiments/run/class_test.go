@@ -22,7 +22,7 @@ func (*batches) Request(*metrics.Request) error { return nil }
 func (*batches) Gap(des.Time)                   {}
 
 // As many requests decode at once as there is HBM for their KV, by the arithmetic of shapes alone:
-// latents in 16 bits or in FP8 with an indexer's keys, keys and values of each head, or of the
+// latents in 16 bits, with an indexer's keys or without, keys and values of each head, or of the
 // newest tokens in layers with a window.
 func TestConcurrencyIsWhatHBMHolds(t *testing.T) {
 	const prompt, output, block = 2040, 8, 16 // the last token is in the prompt's last block
@@ -33,7 +33,7 @@ func TestConcurrencyIsWhatHBMHolds(t *testing.T) {
 		context int64 // bytes of KV of a request on each GPU
 	}{
 		{"deepseek-v3", 8, 1, 2048 * 61 * 576 * 2},
-		{"deepseek-v3.2", 8, 1, 2048 * 61 * (656 + 132)},
+		{"deepseek-v3.2", 8, 1, 2048 * 61 * (576*2 + 132)},
 		{"qwen3-30b-a3b", 1, 2, 2048 * 48 * 4 * 128 * 2 * 2},
 		{"gpt-oss-20b", 1, 0.5, (2048 + 128 + block) * 12 * 8 * 64 * 2 * 2},
 		{"llama3-8b", 1, 2, 2048 * 131072},

@@ -2,6 +2,7 @@ package cost
 
 import (
 	"math"
+	"slices"
 
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/hw/llm"
@@ -22,6 +23,7 @@ type experts struct {
 	launch float64 // seconds
 
 	measured curve   // tokens per expert, seconds; empty: use linears of that size
+	saved    float64 // seconds that an expert's weights save with fewer bytes than the measured ones
 	copied   float64 // seconds per copy of a token
 }
 
@@ -31,18 +33,31 @@ func newExperts(p *hw.Profile, m *llm.Model) *experts {
 		return nil
 	}
 	e := &experts{each: newShapeGEMM(p, m, float64(m.ExpertLinears()), m.ExpertBytes()), model: m}
-	kind := expertType(m)
-	for i := range p.Experts {
-		if r, g := &p.Experts[i], p.GridOf(hw.GridExpert, kind); r.Weights == kind && g != nil {
+	for _, kind := range nearestExperts(expertType(m)) {
+		row := slices.IndexFunc(p.Experts, func(r hw.ExpertRow) bool { return r.Weights == kind })
+		if g := p.GridOf(hw.GridExpert, kind); row >= 0 && g != nil {
+			r := &p.Experts[row]
 			e.launch, e.copied = r.Launch.SI(), 2*float64(m.Hidden)/r.Move.SI()
 			for _, tokens := range g.Axes[0].At {
 				e.measured.add(tokens, GridSeconds(g, hw.Sizes{tokens, float64(m.ExpertLinears())}))
 			}
+			e.saved = max(0, 1-m.ExpertBytes()/hw.WeightBytes(kind)) * e.measured.y[0]
 			return e
 		}
 	}
 	e.launch = e.each.launches / 2 // two of a layer's four matrices, each one kernel for all experts
 	return e
+}
+
+// nearestExperts returns the types of measured experts that price weights of a type, the nearest
+// first. FP8 with one scale a tensor runs the kernel of block-scaled FP8 if it was not measured.
+// Weights that the tensor cores do not take are widened in the kernel of 16-bit weights. One token
+// waits for the bytes of an expert's weights, so fewer bytes save their part of its time.
+func nearestExperts(kind string) []string {
+	if kind == "fp8" {
+		return []string{kind, "fp8_block", "bf16"}
+	}
+	return []string{kind, "bf16"}
 }
 
 // expertType returns the type of a model's expert weights, as profile rows name it.
@@ -59,7 +74,7 @@ func (e *experts) of(n float64) (t float64, outside bool) {
 	each := rows / distinct
 	if e.isMeasured() { // every rank passes all copies
 		expert, _ := e.measured.cost(each)
-		t := e.launch + distinct*expert + n*float64(e.model.ExpertsPerToken)*e.copied
+		t := e.launch + distinct*(expert-e.saved) + n*float64(e.model.ExpertsPerToken)*e.copied
 		return max(t, e.least(n)), false
 	}
 	return e.launch + distinct*e.each.beyond(each), each > e.each.measured.last()

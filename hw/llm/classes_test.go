@@ -61,7 +61,7 @@ func TestGeometryOfLatents(t *testing.T) {
 			t.Errorf("DeepSeek-V3, blocks of %d tokens: %+v", tokens, g)
 		}
 		g = v32.Geometry(tokens)
-		if g.KVHeads != 1 || g.BlockBytes != int64(tokens)*656 || g.MetaBytes != int64(tokens)*132 {
+		if g.KVHeads != 1 || g.BlockBytes != int64(tokens)*576*2 || g.MetaBytes != int64(tokens)*132 {
 			t.Errorf("DeepSeek-V3.2, blocks of %d tokens: %+v", tokens, g)
 		}
 	}

@@ -11,8 +11,8 @@ func (c rawConfig) addFeatures(m *Model, kind *configType) error {
 	if kind.has("latent") {
 		m.KVHeads, m.HeadDim, m.QKVBias = 1, m.NopeDim+m.RopeDim, false
 	}
-	if kind.has("indexer") { // KV is FP8, as with vLLM's "auto" (vllm-project/vllm, 25988)
-		m.KVBytesEach, m.IndexKeyBytes = 1, m.IndexHeadDim+indexScale
+	if kind.has("indexer") {
+		m.IndexKeyBytes = m.IndexHeadDim + indexScale
 		switch {
 		case m.IndexEvery <= 1:
 			m.IndexFirst, m.IndexEvery = 0, 0
