@@ -28,8 +28,8 @@ type Spec struct {
 	KVGiB float64 `toml:"kv_gib" unit:"GiB" range:">= 0, <= 1e+06"`
 	// host memory for KV, shared by the GPUs of tensor parallelism; must be above 0 with offload
 	DRAMGiB float64 `toml:"dram_gib" used:"dram" unit:"GiB" range:">= 0, <= 1e+06"`
-	// type of KV in HBM and DRAM: auto (the model's own), bf16 or fp8 (vLLM's --kv-cache-dtype).
-	// Attention has its own measured times for FP8
+	// type of KV in HBM and DRAM: auto (the checkpoint's, or the engine's for an indexer on cards with
+	// FP4), bf16 or fp8 (vLLM's --kv-cache-dtype). Attention has its own measured times for FP8
 	KVDtype string `toml:"kv_dtype"`
 	// size of a KV block
 	BlockTokens int `toml:"block_tokens" unit:"tokens" range:">= 1, <= 65536"`
