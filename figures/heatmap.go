@@ -45,7 +45,7 @@ func fullChange(charts []*doc.Chart) (full float64, legend []entry) {
 		return 0, nil
 	}
 	for _, change := range []float64{-full, 0, full} {
-		e := entry{name: fmt.Sprintf("%+.3g %%", change), kind: boxSample,
+		e := entry{name: fmt.Sprintf("%+.3g %%", change),
 			look: look{color: heatShade(change, full, higher)}}
 		if change == 0 {
 			e.name = "as configured"

@@ -238,7 +238,7 @@ func write(path string, f *doc.Figure, formats []string) (paths []string, err er
 	for _, format := range formats {
 		data, err := s.encode(format)
 		if err == nil {
-			err = writeFile(path+"."+format, data)
+			err = renameio.WriteFile(path+"."+format, data, 0o644, renameio.WithTempDir(filepath.Dir(path)))
 		}
 		if err != nil {
 			return paths, err
@@ -246,11 +246,6 @@ func write(path string, f *doc.Figure, formats []string) (paths []string, err er
 		paths = append(paths, path+"."+format)
 	}
 	return paths, nil
-}
-
-// writeFile writes a file atomically.
-func writeFile(path string, data []byte) error {
-	return renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(filepath.Dir(path)))
 }
 
 // Resolutions of a PNG. Text is still legible at the lower one, for pictures that may have many

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -25,23 +24,13 @@ const (
 	entryGap     = 16 // between entries
 )
 
-// entry is one sample with its name.
+// entry is one sample with its name: a line, a marker, both, or else a box.
 type entry struct {
-	name   string
-	look   look
-	hollow bool
-	kind   sample
+	name         string
+	look         look
+	hollow       bool
+	line, marker bool
 }
-
-// sample is the kind of sample before a name in the legend.
-type sample int
-
-const (
-	lineSample sample = iota
-	bareSample        // a line without a marker
-	boxSample
-	markerSample
-)
 
 // looksOf assigns each line name a look, the same in all charts, and returns the legend's entries:
 // the names, and hollow markers if there are any.
@@ -56,7 +45,7 @@ func looksOf(f *doc.Figure) (looks map[string]look, legend []entry) {
 				own := lookOf(l, given)
 				looks[l.Name], given = own, append(given, own)
 				if l.Name != "" {
-					legend = append(legend, entry{l.Name, own, l.Dots, sampleOf(l)})
+					legend = append(legend, entry{l.Name, own, l.Dots, !l.Dots, !l.Bare})
 				}
 			}
 			for _, p := range l.Points {
@@ -66,7 +55,7 @@ func looksOf(f *doc.Figure) (looks map[string]look, legend []entry) {
 	}
 	if doubts := caveats.Doubts(); len(doubts) > 0 {
 		legend = append(legend, entry{strings.Join(doubts, " or "),
-			look{color: color.Gray{0x70}, marker: circle}, true, markerSample})
+			look{color: color.Gray{0x70}, marker: circle}, true, false, true})
 	}
 	return looks, legend
 }
@@ -88,30 +77,14 @@ func withParts(legend []entry, bars []doc.Bar) []entry {
 		b := &bars[i]
 		for _, part := range b.Parts {
 			if drawn[part.Name] {
-				add(entry{name: part.Name, look: look{color: colorOf(part.Color)}, kind: boxSample})
+				add(entry{name: part.Name, look: look{color: colorOf(part.Color)}})
 			}
 		}
 		if b.Published != nil {
-			add(entry{doc.Published, ofPaper, true, markerSample})
+			add(entry{doc.Published, ofPaper, true, false, true})
 		}
 	}
 	return legend
-}
-
-func sampleOf(l *doc.Line) sample {
-	switch {
-	case l.Bare:
-		return bareSample
-	case l.Dots:
-		return markerSample
-	}
-	return lineSample
-}
-
-// legendStyle is the text style of the names.
-func legendStyle() text.Style {
-	return text.Style{Color: color.Black, Font: sans(legendSize), YAlign: text.YCenter,
-		Handler: plot.DefaultTextHandler}
 }
 
 // legendRows distributes entries over as few rows as fit, with about equal widths.
@@ -119,7 +92,7 @@ func legendRows(entries []entry, room vg.Length) [][]entry {
 	if len(entries) == 0 {
 		return nil
 	}
-	style := legendStyle()
+	style := sided(legendSize)
 	for n := 1; ; n++ {
 		per := (len(entries) + n - 1) / n
 		fits := true
@@ -146,7 +119,7 @@ func drawLegend(c draw.Canvas, rows [][]entry) {
 	if len(rows) == 0 {
 		return
 	}
-	style := legendStyle()
+	style := sided(legendSize)
 	scale := vg.Length(1)
 	for _, row := range rows {
 		scale = min(scale, (c.Max.X-c.Min.X)/legendWidth(row, style))
@@ -171,26 +144,27 @@ func drawRow(c *draw.Canvas, entries []entry, style text.Style, scale, y vg.Leng
 }
 
 func (e entry) draw(c *draw.Canvas, x, y, size vg.Length) {
-	switch e.kind {
-	case boxSample:
-		drawBox(c, e.look.color, around(vg.Point{X: x + size/2, Y: y}, size/2, 5))
-	case lineSample, bareSample:
+	middle := vg.Point{X: x + size/2, Y: y}
+	if e.line {
 		c.StrokeLine2(draw.LineStyle{Color: e.look.color, Width: e.look.width, Dashes: e.look.dashes}, x,
 			y, x+size, y)
 	}
-	if e.kind == lineSample || e.kind == markerSample {
-		drawMarker(c, e.look, vg.Point{X: x + size/2, Y: y}, markerRadius, e.hollow)
+	if e.marker {
+		drawMarker(c, e.look, middle, markerRadius, e.hollow)
+	}
+	if !e.line && !e.marker {
+		drawBox(c, e.look.color, around(middle, size/2, 5))
 	}
 }
 
 func (e entry) sampleWidth() vg.Length {
-	switch e.kind {
-	case lineSample, bareSample:
+	switch {
+	case e.line:
 		return sampleWidth
-	case boxSample:
-		return boxWidth
+	case e.marker:
+		return 2 * markerRadius
 	}
-	return 2 * markerRadius
+	return boxWidth
 }
 
 func legendWidth(entries []entry, style text.Style) vg.Length {

@@ -33,15 +33,9 @@ const mostAtPoints = 8
 // levelStyle is the line of a level.
 var levelStyle = draw.LineStyle{Color: color.Gray{0x60}, Width: 0.9, Dashes: []vg.Length{4, 3}}
 
-// sided is the style of text beside bars and in cells.
+// sided is the style of text beside what it names.
 func sided(size vg.Length) text.Style {
 	return text.Style{Color: color.Black, Font: sans(size), YAlign: text.YCenter,
-		Handler: plot.DefaultTextHandler}
-}
-
-// noteStyle is the text style of a note at a point.
-func noteStyle() text.Style {
-	return text.Style{Color: color.Black, Font: sans(noteSize), XAlign: text.XCenter,
 		Handler: plot.DefaultTextHandler}
 }
 
@@ -213,8 +207,7 @@ func (p *panel) intervals(c *draw.Canvas, i int, x, y func(float64) vg.Length) {
 func drawLeft(c *draw.Canvas, l look, x vg.Length, nth int, number string) {
 	at := vg.Point{X: x, Y: c.Max.Y - 7 - 15*vg.Length(nth)}
 	drawMarker(c, l, at, markerRadius, true)
-	style := noteStyle()
-	style.XAlign, style.YAlign = text.XLeft, text.YCenter
+	style := sided(noteSize)
 	from, width := at.X+markerRadius+4, style.Width(number)
 	if from+width > c.Max.X+margin {
 		from = at.X - markerRadius - 4 - width
@@ -276,8 +269,8 @@ func (p *panel) notes(c draw.Canvas, x, y func(float64) vg.Length) {
 	if len(noted) > mostNotes {
 		return
 	}
-	style := noteStyle()
-	style.Font.Size, style.YAlign = 9.5, text.YCenter
+	style := sided(9.5)
+	style.XAlign = text.XCenter
 	var taken []vg.Rectangle
 	for _, q := range noted {
 		taken = append(taken, around(p.at(q, x, y), ringRadius, ringRadius))

@@ -103,7 +103,7 @@ func (c *Claim) text(i int) string {
 // Claims lists the claims with some names, each of a paper or of one claim; without names all.
 func Claims(names ...string) ([]Claim, error) {
 	all := readClaims()
-	known := distinct(all, func(c *Claim) []string { return []string{c.Paper, c.ID} })
+	known := ClaimNames()
 	for _, name := range names {
 		if !slices.Contains(known, name) {
 			return nil, fmt.Errorf("no paper and no claim %q%s", name, config.DidYouMean(name, known))
@@ -112,6 +112,11 @@ func Claims(names ...string) ([]Claim, error) {
 	return slices.DeleteFunc(all, func(c Claim) bool {
 		return len(names) > 0 && !slices.Contains(names, c.Paper) && !slices.Contains(names, c.ID)
 	}), nil
+}
+
+// ClaimNames lists the names of papers and of their claims.
+func ClaimNames() []string {
+	return distinct(readClaims(), func(c *Claim) []string { return []string{c.Paper, c.ID} })
 }
 
 // distinct lists the values of claims, each once.

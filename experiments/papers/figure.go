@@ -56,28 +56,30 @@ func (f *paperFigure) results() (names []string) {
 	return names
 }
 
-// FigureNames returns the names of all figures.
-func FigureNames() (names []string) {
+// Names lists the names of the papers' figures and experiments.
+func Names() (names []string) {
 	for _, f := range figuresBook().Figure {
 		names = append(names, f.Name)
 	}
-	return names
+	return slices.Compact(slices.Sorted(slices.Values(append(names, PaperExperiments()...))))
 }
 
-// FigureExperiments lists the experiments behind a name: all experiments of a figure, or the named
-// experiment. ok is false if no figure uses it.
-func FigureExperiments(name string) (experiments []string, ok bool) {
-	all := figuresBook().Figure
-	for i := range all {
-		needs := all[i].results()
-		if all[i].Name == name {
-			return needs, true
-		}
-		if slices.Contains(needs, name) {
-			experiments, ok = []string{name}, true
+// Needed lists the experiments behind names: all of a figure, or the one of the name.
+func Needed(names []string) (needed []string, err error) {
+	figures, known := figuresBook().Figure, Names()
+	for _, name := range names {
+		i := slices.IndexFunc(figures, func(f paperFigure) bool { return f.Name == name })
+		switch {
+		case i >= 0:
+			needed = append(needed, figures[i].results()...)
+		case slices.Contains(known, name):
+			needed = append(needed, name)
+		default:
+			return nil, fmt.Errorf("%s: no such figure or experiment of the papers%s; there are %s", name,
+				config.DidYouMean(name, known), strings.Join(known, ", "))
 		}
 	}
-	return experiments, ok
+	return needed, nil
 }
 
 // Figures returns the paper figures whose results are in l.Dir. only selects figures by their own

@@ -245,17 +245,18 @@ func TestOnlyDrawsWhatIsNamed(t *testing.T) {
 	}
 }
 
-// TestFigureNames: every figure stands for its experiments, and an experiment for itself.
-func TestFigureNames(t *testing.T) {
-	for _, name := range FigureNames() {
-		if needs, ok := FigureExperiments(name); !ok || len(needs) == 0 && name != accuracyTable {
-			t.Errorf("%s stands for %v, %v", name, needs, ok)
+// Every figure stands for its experiments, and an experiment for itself.
+func TestNeeded(t *testing.T) {
+	for _, name := range Names() {
+		if needs, err := Needed([]string{name}); err != nil || len(needs) == 0 && name != accuracyTable {
+			t.Errorf("%s stands for %v, %v", name, needs, err)
 		}
 	}
-	if needs, ok := FigureExperiments("fig10a"); !ok || !slices.Equal(needs, []string{"fig10a"}) {
-		t.Errorf("fig10a stands for %v, %v", needs, ok)
+	itself := []string{"fig10a"}
+	if needs, err := Needed(itself); err != nil || !slices.Equal(needs, itself) {
+		t.Errorf("fig10a stands for %v, %v", needs, err)
 	}
-	if needs, ok := FigureExperiments("fig99"); ok {
+	if needs, err := Needed([]string{"fig99"}); err == nil {
 		t.Errorf("fig99 stands for %v", needs)
 	}
 }

@@ -33,8 +33,8 @@ func TestFiguresGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	testkit.Golden(t, "figures.csv", numbers.String())
-	for _, name := range FigureNames() {
-		if !slices.ContainsFunc(all, func(f doc.Figure) bool { return f.Name == name }) {
+	for _, f := range figuresBook().Figure {
+		if name := f.Name; !slices.ContainsFunc(all, func(f doc.Figure) bool { return f.Name == name }) {
 			t.Errorf("%s was not drawn", name)
 		}
 	}

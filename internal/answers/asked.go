@@ -111,16 +111,7 @@ func cards(runs []config.Point) string {
 func originOfKernels(runs []config.Point) string {
 	var origins []string
 	for _, s := range systemsOf(runs) {
-		c := &runs[0]
-		card, err := hw.LoadCard(c.GPU)
-		if err != nil {
-			return ""
-		}
-		engine, err := hw.LoadEngine(s.Engine)
-		if err != nil {
-			return ""
-		}
-		k, derived, err := card.KernelsOf(engine.Kernels, c.GPU)
+		_, _, k, derived, err := machineOf(runs[0].GPU, s.Engine)
 		if err != nil || !derived && !k.Imported() {
 			continue
 		}
@@ -132,6 +123,18 @@ func originOfKernels(runs []config.Point) string {
 		return ""
 	}
 	return " (" + strings.Join(origins, ", ") + ")"
+}
+
+// machineOf loads a card, an engine, and the engine's kernels on the card, which may be derived.
+func machineOf(gpu, engine string) (c *hw.Card, e *hw.Engine, k *hw.Kernels, derived bool,
+	err error) {
+	if c, err = hw.LoadCard(gpu); err != nil {
+		return nil, nil, nil, false, err
+	}
+	if e, err = hw.LoadEngine(engine); err == nil {
+		k, derived, err = c.KernelsOf(e.Kernels, gpu)
+	}
+	return c, e, k, derived, err
 }
 
 // anyOf lists numbers, as in "1 or 2".

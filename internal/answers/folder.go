@@ -215,15 +215,7 @@ func restOn(d *doc.Doc, folders []string, wanted func(*machine) bool) (systems [
 // figures returns a table of the figures of the card and of an engine, with their sources and the
 // sources of the kernels' costs.
 func (m *machine) figures(engine string) (t doc.Table, err error) {
-	c, err := hw.LoadCard(m.GPU)
-	if err != nil {
-		return t, err
-	}
-	e, err := hw.LoadEngine(engine)
-	if err != nil {
-		return t, err
-	}
-	k, derived, err := c.KernelsOf(e.Kernels, m.GPU)
+	c, e, k, derived, err := machineOf(m.GPU, engine)
 	if err != nil {
 		return t, err
 	}

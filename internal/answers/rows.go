@@ -48,7 +48,7 @@ func (l load) words(unit string) string {
 // runRow is one system at one load under one setting of the axes, with a run for each seed.
 type runRow struct {
 	set    []string // the value of each axis
-	shown  []string // the values as they are shown
+	shown  []string // the values with three digits, if no two then look alike
 	load   load
 	system string
 	name   string // the system with its settings
@@ -92,30 +92,6 @@ func (r *Runs) set(run int, axes []string) []string {
 	return values
 }
 
-// short returns a function that shortens the values of axes for display, where no two values of an
-// axis then look alike.
-func (r *Runs) short(axes []string) func(set []string) []string {
-	alike := make([]bool, len(axes))
-	of := map[string]string{} // the value of an axis and a short text
-	for run := range r.Sums {
-		for i, value := range r.set(run, axes) {
-			key := axes[i] + " " + stats.Short(value)
-			first, known := of[key]
-			alike[i] = alike[i] || known && first != value
-			of[key] = value
-		}
-	}
-	return func(set []string) []string {
-		values := slices.Clone(set)
-		for i := range values {
-			if !alike[i] {
-				values[i] = stats.Short(values[i])
-			}
-		}
-		return values
-	}
-}
-
 // settingsText lists axes with the values that are set, each after a comma, without some keys.
 func settingsText(set, axes []string, without ...string) (text string) {
 	for i, value := range set {
@@ -145,15 +121,11 @@ func systemOf(s *metrics.Summary) string {
 }
 
 // rows groups the runs by setting and load, systems in the order of the runs.
-func (r *Runs) rows(axes []string) []runRow {
-	var rows []runRow
-	short := r.short(axes)
+func (r *Runs) rows(axes []string) (rows []runRow) {
 	order := map[string]int{} // of settings
 	for i := range r.Sums {
 		s := &r.Sums[i]
 		one := runRow{set: r.set(i, axes), load: loadOf(s), system: systemOf(s)}
-		one.shown = short(one.set)
-		one.name = one.system + settingsText(one.shown, axes)
 		key := fmt.Sprint(one.set)
 		if _, known := order[key]; !known {
 			order[key] = len(order)
@@ -174,6 +146,19 @@ func (r *Runs) rows(axes []string) []runRow {
 			cmp.Compare(a.load.clients, b.load.clients), cmp.Compare(a.load.rate, b.load.rate))
 	})
 	group(rows)
+	for i := range axes {
+		full := func(x *runRow) string { return x.set[i] }
+		shown := func(x *runRow) string { return stats.Short(x.set[i]) }
+		if len(distinct(rows, shown)) < len(distinct(rows, full)) {
+			shown = full
+		}
+		for j := range rows {
+			rows[j].shown = append(rows[j].shown, shown(&rows[j]))
+		}
+	}
+	for i := range rows {
+		rows[i].name = rows[i].system + settingsText(rows[i].shown, axes)
+	}
 	return rows
 }
 

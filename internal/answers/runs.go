@@ -316,27 +316,24 @@ func (r *Runs) warnings() []doc.Warning {
 	})
 }
 
-// which describes runs, given by their numbers, by system, axis settings and load. Names of runs do
-// not tell the settings of axes apart.
+// which describes runs, given by their numbers, as the rows of tables do: by system, axis settings
+// and load.
 func (r *Runs) which(numbers []string) string {
 	if len(numbers) == len(r.Sums) {
 		return "all runs"
 	}
-	axes := r.axes()
-	short := r.short(axes)
-	type place struct{ system, load string }
-	var places []place
-	for i := range r.Sums {
-		if s := &r.Sums[i]; slices.Contains(numbers, strconv.Itoa(i)) {
-			places = append(places, place{s.System + settingsText(short(r.set(i, axes)), axes),
-				loadOf(s).String()})
-		}
+	given := func(s *metrics.Summary) bool {
+		return slices.ContainsFunc(numbers, func(number string) bool {
+			i, _ := strconv.Atoi(number)
+			return s == &r.Sums[i]
+		})
 	}
-	systems := distinct(places, func(p *place) string { return p.system })
-	for i, system := range systems {
-		loads := distinct(where(places, func(p *place) bool { return p.system == system }),
-			func(p *place) string { return p.load })
-		systems[i] += " at " + strings.Join(loads, ", ")
+	rows := where(r.rows(r.axes()), func(x *runRow) bool { return slices.ContainsFunc(x.runs, given) })
+	names := distinct(rows, func(x *runRow) string { return x.name })
+	for i, name := range names {
+		loads := distinct(where(rows, func(x *runRow) bool { return x.name == name }),
+			func(x *runRow) string { return x.load.String() })
+		names[i] += " at " + strings.Join(loads, ", ")
 	}
-	return strings.Join(systems, "; ")
+	return strings.Join(names, "; ")
 }

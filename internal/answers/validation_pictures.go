@@ -46,13 +46,11 @@ func scatter(r *validate.Report, key string, m *metrics.Metric) *doc.Chart {
 	if high == 0 {
 		return nil
 	}
-	axis := func(side string) string {
-		if m.Unit == "" {
-			return side
-		}
-		return side + " (" + m.Unit + ")"
+	unit := ""
+	if m.Unit != "" {
+		unit = " (" + m.Unit + ")"
 	}
-	c := &doc.Chart{Kind: doc.Lines, Title: m.Title(), X: axis("live"), Y: axis("simulated"),
+	c := &doc.Chart{Kind: doc.Lines, Title: m.Title(), X: "live" + unit, Y: "simulated" + unit,
 		LogX: true, LogY: true}
 	for _, l := range dots {
 		slices.SortFunc(l.Points, func(a, b doc.Point) int { return cmp.Compare(a.X, b.X) })

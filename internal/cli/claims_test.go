@@ -140,8 +140,8 @@ func TestPaperFigures(t *testing.T) {
 
 // Every experiment of the papers, and every figure, is a name that paper figures draws by.
 func TestOnlyTakesEveryName(t *testing.T) {
-	for _, name := range slices.Concat(papers.PaperExperiments(), papers.FigureNames()) {
-		needed, err := experimentsOf([]string{name})
+	for _, name := range papers.Names() {
+		needed, err := papers.Needed([]string{name})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -98,8 +98,8 @@ var namesOf = map[string]func(begun string) []string{
 	"models":      func(string) []string { return llm.Names() },
 	"cards":       func(string) []string { return hw.CardNames() },
 	"kinds":       named(listKinds, func(k *listKind) string { return k.name }),
-	"figures":     paperNames,
-	"claims":      claimNames,
+	"figures":     func(string) []string { return papers.Names() },
+	"claims":      func(string) []string { return papers.ClaimNames() },
 	"settings":    settingWords,
 	"knobs":       knobs,
 	"experiments": func(string) []string { return experiments.Names() },
@@ -118,27 +118,14 @@ func named[T any](all func() []T, name func(*T) string) func(string) []string {
 	}
 }
 
-// claimNames returns the names of papers and of their claims.
-func claimNames(string) (names []string) {
-	all, _ := papers.Claims()
-	for i := range all {
-		names = append(names, all[i].Paper, all[i].ID)
-	}
-	return slices.Compact(slices.Sorted(slices.Values(names)))
-}
-
 func knobs(begun string) []string {
 	own := named(whatif.Knobs, func(k *whatif.Knob) string { return k.Name + "=" })
 	return append(own(begun), keys("=")...)
 }
 
 func keys(end string) (names []string) {
-	rows, err := readKeys()
-	if err != nil {
-		return nil
-	}
-	for _, row := range rows {
-		names = append(names, row[0]+end)
+	for _, k := range configKeys("") {
+		names = append(names, k.Key+end)
 	}
 	return names
 }
@@ -149,21 +136,15 @@ func settingWords(begun string) (words []string) {
 	if !valued {
 		return keys("=")
 	}
-	rows, err := readKeys()
-	if err != nil {
-		return nil
-	}
-	i := slices.IndexFunc(rows, func(row []string) bool { return row[0] == key })
-	if i < 0 {
-		return nil
-	}
-	values := strings.Split(rows[i][3], ", ")
-	if strings.HasPrefix(rows[i][1], "true or false") {
-		values = []string{"true", "false"}
-	}
-	for _, v := range values {
-		if v != "" && !strings.ContainsAny(v, " <>[]") { // such as "a path", and ranges
-			words = append(words, key+"="+v)
+	for _, k := range configKeys(key) {
+		values := strings.Split(k.Values, ", ")
+		if strings.HasPrefix(k.Type, "true or false") {
+			values = []string{"true", "false"}
+		}
+		for _, v := range values {
+			if k.Key == key && v != "" && !strings.ContainsAny(v, " <>[]") { // such as "a path", and ranges
+				words = append(words, key+"="+v)
+			}
 		}
 	}
 	return words

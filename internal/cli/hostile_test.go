@@ -174,13 +174,13 @@ type schemaKey struct {
 }
 
 func readSchema(t *testing.T) (keys []schemaKey) {
-	rows, err := readKeys()
-	if err != nil || len(rows) < 60 {
-		t.Fatalf("%d keys: %v", len(rows), err)
+	rows := configKeys("")
+	if len(rows) < 60 {
+		t.Fatalf("%d keys", len(rows))
 	}
 	for _, row := range rows {
-		k := schemaKey{name: row[0], kind: row[1]}
-		for value := range strings.SplitSeq(row[3], ", ") {
+		k := schemaKey{name: row.Key, kind: row.Type}
+		for value := range strings.SplitSeq(row.Values, ", ") {
 			if relation, end, ok := strings.Cut(value, " "); ok && strings.Trim(relation, "<>=") == "" {
 				k.ends = append(k.ends, end)
 			} else if value != "" && value != "a path" {

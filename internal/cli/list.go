@@ -119,9 +119,7 @@ func patternsOf(name string) (*doc.Doc, error) {
 //go:embed keys.csv
 var keysCSV string
 
-func readKeys() ([][]string, error) { return csv.NewReader(strings.NewReader(keysCSV)).ReadAll() }
-
-// configKey is a key in --json output.
+// configKey is a row of it, and a key in --json output.
 type configKey struct {
 	Key     string `json:"key"`
 	Type    string `json:"type"`
@@ -130,23 +128,26 @@ type configKey struct {
 	Meaning string `json:"meaning"`
 }
 
-// keys prints the keys that begin with the name.
-func (l *listCmd) keys(app *App) error {
-	rows, err := readKeys()
+// configKeys lists the keys that begin with a text.
+func configKeys(begin string) (keys []configKey) {
+	rows, err := csv.NewReader(strings.NewReader(keysCSV)).ReadAll()
 	if err != nil {
-		return err
+		panic("keys.csv: " + err.Error()) // a test reads it
 	}
-	var found []configKey
-	names := make([]string, len(rows))
-	for i, row := range rows {
-		names[i] = row[0]
-		if strings.HasPrefix(row[0], l.Name) {
-			found = append(found, configKey{row[0], row[1], row[2], row[3], row[4]})
+	for _, row := range rows {
+		if strings.HasPrefix(row[0], begin) {
+			keys = append(keys, configKey{row[0], row[1], row[2], row[3], row[4]})
 		}
 	}
+	return keys
+}
+
+// keys prints the keys that begin with the name.
+func (l *listCmd) keys(app *App) error {
+	found := configKeys(l.Name)
 	if len(found) == 0 {
 		return fmt.Errorf("no key begins with %q%s; list keys without it has all", l.Name,
-			config.DidYouMean(l.Name, names))
+			config.DidYouMean(l.Name, keys("")))
 	}
 	if l.JSON {
 		return printJSON(app, found)

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/cuda/weights"
@@ -50,7 +48,7 @@ func (p *paperRun) Run(ctx context.Context, app *App) error {
 
 // make runs the experiments that the command names, alone or by their figures.
 func (p *paperRun) make(ctx context.Context, app *App, studies papers.Studies) error {
-	needed, err := experimentsOf(p.Names)
+	needed, err := papers.Needed(p.Names)
 	if err != nil || len(needed) == 0 && len(p.Names) > 0 {
 		return err
 	}
@@ -79,27 +77,6 @@ func (p *paperFigures) Run(ctx context.Context, app *App) error {
 	drawn, err := drawIn(ctx, p.Out, pictures, p.Format)
 	printPaths(app, drawn)
 	return err
-}
-
-// experimentsOf lists the experiments for names of figures or experiments.
-func experimentsOf(names []string) ([]string, error) {
-	var needed []string
-	for _, name := range names {
-		more, ok := papers.FigureExperiments(name)
-		if !ok {
-			known := paperNames("")
-			return nil, fmt.Errorf("%s: no such figure or experiment of the papers%s; there are %s", name,
-				config.DidYouMean(name, known), strings.Join(known, ", "))
-		}
-		needed = append(needed, more...)
-	}
-	return needed, nil
-}
-
-// paperNames returns the names of the papers' experiments and figures.
-func paperNames(string) []string {
-	return slices.Compact(slices.Sorted(slices.Values(
-		slices.Concat(papers.PaperExperiments(), papers.FigureNames()))))
 }
 
 // results returns the folder with the tables of each experiment.

@@ -1,8 +1,9 @@
 package show
 
 import (
+	"bytes"
 	"cmp"
-	"embed"
+	_ "embed"
 	"fmt"
 	"html/template"
 	"io"
@@ -13,8 +14,17 @@ import (
 	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
-//go:embed page.html page.css page.js echarts/echarts.common.min.js.gz
-var assets embed.FS
+// The parts of the page; the library is packed.
+var (
+	//go:embed page.html
+	skeleton string
+	//go:embed page.css
+	css template.CSS
+	//go:embed page.js
+	script template.JS
+	//go:embed echarts/echarts.common.min.js.gz
+	library []byte
+)
 
 // page is the data of page.html for a document.
 type page struct {
@@ -59,36 +69,17 @@ func HTML(w io.Writer, d *doc.Doc) error {
 			c.Kind = cmp.Or(c.Kind, doc.Lines)
 		}
 	}
-	var texts [3]string
-	for i, name := range []string{"page.css", "page.js", "echarts/echarts.common.min.js.gz"} {
-		var err error
-		if texts[i], err = asset(name); err != nil {
-			return err
-		}
-	}
-	p.CSS, p.Script = template.CSS(texts[0]), template.JS(texts[1])
-	p.Library = template.JS(texts[2])
-	skeleton, err := template.New("page.html").Funcs(template.FuncMap{"contains": strings.Contains}).
-		ParseFS(assets, "page.html")
+	unpacked, err := files.Unpack(bytes.NewReader(library))
 	if err != nil {
 		return err
 	}
-	return skeleton.Execute(w, &p)
-}
-
-// asset reads a file of the page, unpacked.
-func asset(name string) (string, error) {
-	f, err := assets.Open(name)
+	text, err := files.ReadAll("echarts", unpacked)
 	if err != nil {
-		return "", err
+		return err
 	}
-	defer f.Close()
-	r, err := files.Unpack(f)
-	if err != nil {
-		return "", err
-	}
-	text, err := files.ReadAll(name, r)
-	return string(text), err
+	p.CSS, p.Script, p.Library = css, script, template.JS(text)
+	return template.Must(template.New("page.html").Funcs(template.FuncMap{
+		"contains": strings.Contains}).Parse(skeleton)).Execute(w, &p)
 }
 
 // mostMinor is the maximum number of minor figures that are shown.

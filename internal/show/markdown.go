@@ -39,20 +39,18 @@ func Markdown(w io.Writer, d *doc.Doc) error {
 		}
 		list(b, f.Title, append([]string{f.Caption}, charts...))
 	}
-	under := ""
-	for i := range d.Tables {
-		t := &d.Tables[i]
-		if t.Under != "" && t.Under != under {
-			fmt.Fprintf(b, "\n## %s\n", markdown(t.Under))
+	for _, g := range groups(d.Tables) {
+		level := "#"
+		if g.Tables[0].Under != "" {
+			fmt.Fprintf(b, "\n## %s\n", markdown(g.Heading))
+			level = "##"
 		}
-		level := "##"
-		if under = t.Under; under != "" {
-			level = "###"
+		for _, t := range g.Tables {
+			if t.Title != "" {
+				fmt.Fprintf(b, "\n#%s %s\n", level, markdown(t.Title))
+			}
+			markdownTable(b, t)
 		}
-		if t.Title != "" {
-			fmt.Fprintf(b, "\n%s %s\n", level, markdown(t.Title))
-		}
-		markdownTable(b, t)
 	}
 	for _, f := range d.Files {
 		fence := "```"
