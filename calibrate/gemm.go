@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/reference"
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/hw/llm"
@@ -116,11 +117,8 @@ func (g *gpuRun) checkLinear(index int, a *cuda.LinearArgs) {
 		x := g.rowOf(a.X, token, in)
 		var got, want []float64
 		for _, o := range []int64{0, out - 1, g.r.Int64N(out), g.r.Int64N(out), g.r.Int64N(out)} {
-			sum := 0.0
-			for i, w := range g.rowOf(a.W, o, in) {
-				sum += x[i] * w
-			}
-			got, want = append(got, g.floats(a.Y+cuda.Ptr(2*(token*out+o)), 1)...), append(want, sum)
+			got = append(got, g.floats(a.Y+cuda.Ptr(2*(token*out+o)), 1)...)
+			want = append(want, reference.Linear(g.rowOf(a.W, o, in), x, reference.Exact)...)
 		}
 		g.compare(got, want, "linear %d, token %d", index, token)
 	}

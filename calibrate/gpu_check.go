@@ -32,16 +32,19 @@ func (g *gpuRun) compare(got, want []float64, what string, values ...any) {
 
 // floats downloads fp16 values; zeros after an error.
 func (g *gpuRun) floats(from cuda.Ptr, n int64) []float64 {
-	halves := make([]cuda.Half, n)
-	g.try(func() error { return cuda.Download(g.s, halves, from) })
-	return cuda.Floats(halves)
+	return cuda.Floats(download[cuda.Half](g, from, n))
+}
+
+// download returns values of device memory; zeros after an error.
+func download[T any](g *gpuRun, from cuda.Ptr, n int64) []T {
+	values := make([]T, n)
+	g.try(func() error { return cuda.Download(g.s, values, from) })
+	return values
 }
 
 // sameBytes compares device with host memory. what and its values name it.
 func (g *gpuRun) sameBytes(device cuda.Ptr, host []byte, what string, values ...any) {
-	got := make([]byte, len(host))
-	g.try(func() error { return cuda.Download(g.s, got, device) })
-	if !bytes.Equal(got, host) {
+	if !bytes.Equal(download[byte](g, device, int64(len(host))), host) {
 		g.fail(what+": bytes differ", values...)
 	}
 }
@@ -51,15 +54,7 @@ func (g *gpuRun) sameBytes(device cuda.Ptr, host []byte, what string, values ...
 func (g *gpuRun) attention(out, query cuda.Ptr, d int64, scale float32,
 	keys func(add func(k, v []float64)), what string, values ...any) {
 	q, sum, want := g.floats(query, d), reference.NewSoftmax(int(d)), make([]float64, d)
-	keys(func(k, v []float64) {
-		for at := 0; at < len(k); at += int(d) {
-			score := 0.0
-			for i, x := range q {
-				score += x * k[at+i]
-			}
-			sum.Add(float64(scale)*score, v[at:at+int(d)])
-		}
-	})
+	keys(func(k, v []float64) { sum.Attend(q, k, v, float64(scale)) })
 	sum.Result(want)
 	g.near(out, want, what, values...)
 }

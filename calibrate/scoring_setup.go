@@ -72,14 +72,11 @@ func (g *gpuRun) checkSelect(a *cuda.SelectArgs, unit int64) {
 	scores := make([]float64, n)
 	for i := range scores {
 		digest := meta[int64(i)*2*d:]
-		for h := range group {
-			scores[i] += reference.Score(q[h*d:(h+1)*d], digest[:d], digest[d:2*d]) / float64(group)
-		}
+		scores[i] = reference.Score(q, digest[:d], digest[d:2*d])
 	}
 	want := reference.TopK(scores, int(a.TopK.K), int(a.TopK.Sink), int(a.TopK.Window))
-	got := make([]int32, a.TopK.K)
 	list := a.TopK.List + cuda.Ptr(4*unit*int64(a.TopK.ListStride))
-	g.try(func() error { return cuda.Download(g.s, got, list) })
+	got := download[int32](g, list, int64(a.TopK.K))
 	slack := 1e-3 * (slices.Max(scores) - slices.Min(scores))
 	for i, w := range want {
 		b := got[i]

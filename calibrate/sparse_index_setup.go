@@ -68,11 +68,8 @@ func (g *gpuRun) runs(count, n, length int64) []int32 {
 
 // checkTop recomputes the sums of a head and compares the k largest with the list.
 func (g *gpuRun) checkTop(a *cuda.MITopKArgs, head int64) {
-	scores, list := make([]float32, a.N), make([]int32, a.K)
-	g.try(func() error {
-		return cuda.Download(g.s, scores, a.Scores+cuda.Ptr(4*head*a.ScoreStride))
-	})
-	g.try(func() error { return cuda.Download(g.s, list, a.List+cuda.Ptr(4*head*a.ListStride)) })
+	scores := download[float32](g, a.Scores+cuda.Ptr(4*head*a.ScoreStride), int64(a.N))
+	list := download[int32](g, a.List+cuda.Ptr(4*head*a.ListStride), int64(a.K))
 	wide, sum := make([]float64, a.N), 0.0
 	for i, s := range scores {
 		wide[i] = float64(s)
@@ -102,8 +99,7 @@ func (g *gpuRun) checkLines(a *cuda.MILinesArgs, drawn [2][]int32, head int64) {
 			want   []int32
 		}{{a.Blocks, int64(a.BlockStride), blocks}, {a.Columns, int64(a.ColumnStride), columns},
 			{a.Counts, 4, counts[:]}} {
-			got := make([]int32, len(c.want))
-			g.try(func() error { return cuda.Download(g.s, got, c.at+cuda.Ptr(4*row*c.stride)) })
+			got := download[int32](g, c.at+cuda.Ptr(4*row*c.stride), int64(len(c.want)))
 			if !slices.Equal(got, c.want) {
 				g.fail("head %d, tile %d: lists differ", head, tile)
 			}
@@ -158,19 +154,9 @@ func (g *gpuRun) checkBlocks(a *cuda.MIBlocksArgs, head int64) {
 	rows, blocks, tiles := (query+miBlock-1)/miBlock, (n+miBlock-1)/miBlock, (query+miTile-1)/miTile
 	q := g.floats(a.Q+cuda.Ptr(2*d*(head*rows+rows-1)), d)
 	k := g.floats(a.K+cuda.Ptr(2*d*(head/int64(a.HeadsQ/a.HeadsKV)*blocks)), blocks*d)
-	scores := make([]float64, blocks)
-	for i := range scores {
-		for j, x := range q {
-			scores[i] += x * k[i*d+j]
-		}
-	}
-	var counts [4]int32
-	row := head*tiles + tiles - 1
-	g.try(func() error { return cuda.Download(g.s, counts[:], a.Counts+cuda.Ptr(16*row)) })
-	list := make([]int32, a.BlockStride)
-	g.try(func() error {
-		return cuda.Download(g.s, list, a.Blocks+cuda.Ptr(4*row*int64(a.BlockStride)))
-	})
+	scores, row := reference.Linear(k, q, reference.Exact), head*tiles+tiles-1
+	counts := [4]int32(download[int32](g, a.Counts+cuda.Ptr(16*row), 4))
+	list := download[int32](g, a.Blocks+cuda.Ptr(4*row*int64(a.BlockStride)), int64(a.BlockStride))
 	want := reference.TopBlocks(scores, int(rows-1), int(query), int(a.Prefix), int(a.Top))
 	if slices.Min(counts[:]) < 0 || counts[0]+counts[1]+counts[2] > a.BlockStride {
 		g.fail("head %d: counts of blocks %v", head, counts)

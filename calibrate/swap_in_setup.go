@@ -105,11 +105,8 @@ func (g *gpuRun) checkSwap(plan *swapPlan, a *cuda.SwapInArgs, buffers []cuda.Pt
 	from hostBlocks) {
 	g.launch(a)
 	r := g.r.Int64N(int64(a.Batch))
-	slots, misses := make([]int32, plan.selected), make([]int32, 1)
-	g.try(func() error {
-		return cuda.Download(g.s, slots, a.Slot+cuda.Ptr(4*r*plan.selected))
-	})
-	g.try(func() error { return cuda.Download(g.s, misses, a.Misses+cuda.Ptr(4*r)) })
+	slots := download[int32](g, a.Slot+cuda.Ptr(4*r*plan.selected), plan.selected)
+	misses := download[int32](g, a.Misses+cuda.Ptr(4*r), 1)
 	if g.err == nil && int64(misses[0]) != plan.misses {
 		g.fail("request %d misses %d rows, not %d", r, misses[0], plan.misses)
 	}
