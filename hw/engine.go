@@ -55,7 +55,7 @@ type EngineCosts struct {
 	FrontEnd      FrontEnd      `toml:"front_end,omitempty"`
 	Graphs        Graphs        `toml:"graphs,omitempty"`
 	Static        Static        `toml:"static,omitempty"`
-	LayerOverhead []OverheadRow `toml:"layer_overhead,omitempty"`
+	LayerOverhead []OverheadRow `toml:"layer_overhead,omitempty" unique:"attention lookup chunk"`
 }
 
 // FrontEnd is the time outside the scheduler's loop. TTFT and end-to-end latency include it.

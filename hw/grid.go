@@ -137,15 +137,8 @@ func (g *GPU) PeakOf(kind string) float64 {
 }
 
 func (k *KernelCosts) checkGrids() error {
-	seen := map[string]bool{}
 	for i := range k.Grids {
-		g := &k.Grids[i]
-		if name := g.Kernel + " of " + g.Type; seen[name] {
-			return tomlfile.Wrong(fmt.Sprintf("grids[%d].type", i), "there is a grid of %s already", name)
-		} else {
-			seen[name] = true
-		}
-		if err := g.check(fmt.Sprintf("grids[%d]", i)); err != nil {
+		if err := k.Grids[i].check(fmt.Sprintf("grids[%d]", i)); err != nil {
 			return err
 		}
 	}

@@ -44,7 +44,7 @@ func (p *Profile) Overhead(attention, lookup string, chunk bool) float64 {
 	return 0
 }
 
-// checkOverhead checks that each kind of layer has one row.
+// checkOverhead checks that rows are of layers that exist.
 func checkOverhead(rows []OverheadRow) error {
 	for i, r := range rows {
 		path := fmt.Sprintf("layer_overhead[%d]", i)
@@ -55,13 +55,6 @@ func checkOverhead(rows []OverheadRow) error {
 		case r.Chunk && (r.Lookup != "" || r.Attention == OverheadPSA):
 			return tomlfile.Wrong(path+".chunk", "want a row of %s or %s attention without lookup, got %q "+
 				"with lookup %q", OverheadDense, OverheadSparse, r.Attention, r.Lookup)
-		}
-		for _, before := range rows[:i] {
-			if before.Attention == r.Attention && before.Lookup == r.Lookup && before.Chunk == r.Chunk {
-				return tomlfile.Wrong(path+".attention",
-					"want one row a kind of layer, got a second one of %q with lookup %q, chunk %t",
-					r.Attention, r.Lookup, r.Chunk)
-			}
 		}
 	}
 	return nil

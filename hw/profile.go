@@ -18,16 +18,18 @@ type Profile struct {
 
 // KernelCosts are the measured costs of a library's kernels on one card.
 type KernelCosts struct {
-	Shapes  []Shape    `toml:"shapes"`  // model shapes that rows were measured on
-	Linears []TokenRow `toml:"linears"` // the four linears of one layer
+	Shapes []Shape `toml:"shapes"` // model shapes that rows were measured on
+	// the four linears of one layer
+	Linears []TokenRow `toml:"linears" rising:"tokens" each:"shape"`
 	// LinearLaunch is the part of a row that is neither bytes nor FLOPs: launches, first waves and
 	// tails of a layer's matrices. Cards of one architecture have the same.
-	LinearLaunch Figure       `toml:"linear_launch,omitempty" dim:"time,optional"`
-	Pointwise    []TokenRow   `toml:"pointwise"` // norms, rope, activation and residuals of one layer
-	Prefill      []PrefillRow `toml:"prefill_attention" rising:"query_tokens"`
-	Paged        PagedPrefill `toml:"paged_prefill,omitempty"`
+	LinearLaunch Figure `toml:"linear_launch,omitempty" dim:"time,optional"`
+	// norms, rope, activation and residuals of one layer
+	Pointwise []TokenRow   `toml:"pointwise" rising:"tokens" each:"shape"`
+	Prefill   []PrefillRow `toml:"prefill_attention" rising:"query_tokens"`
+	Paged     PagedPrefill `toml:"paged_prefill,omitempty"`
 	// SparsePrefill has a row for each sparse pattern, or none.
-	SparsePrefill []SparseRow `toml:"sparse_prefill,omitempty"`
+	SparsePrefill []SparseRow `toml:"sparse_prefill,omitempty" unique:"pattern"`
 
 	Sampling     Sampling `toml:"sampling,omitempty"`
 	DenseDecode  Stream   `toml:"dense_decode"`
@@ -39,9 +41,9 @@ type KernelCosts struct {
 	Save         Saving   `toml:"save"`
 
 	// Experts has one row per type of expert weights that was measured.
-	Experts []ExpertRow `toml:"experts,omitempty"`
+	Experts []ExpertRow `toml:"experts,omitempty" unique:"weights"`
 	// Grids are kernels with measured times over their sizes, in place of linears and dense_decode.
-	Grids []Grid `toml:"grids,omitempty"`
+	Grids []Grid `toml:"grids,omitempty" unique:"kernel type"`
 
 	Fits []Fit `toml:"fits,omitempty"`
 }
@@ -142,7 +144,7 @@ type Sampling struct {
 
 // Clock describes the card's clock under the power of prefill's linears (clock.go).
 type Clock struct {
-	Gain []GainRow `toml:"gain,omitempty"`
+	Gain []GainRow `toml:"gain,omitempty" rising:"tokens" each:"shape"`
 	// share of the full clock at which linears without pause settle
 	GEMMSteadyRatio Figure `toml:"gemm_steady_ratio,omitempty" dim:"share,optional"`
 	// time constant with which the clock falls under a chunk and rises in everything else

@@ -15,7 +15,7 @@ func (p *Profile) Validate() error {
 // validate checks figures that depend on each other.
 func (p *KernelCosts) validate() error {
 	return cmp.Or(p.checkTokenRows("linears", p.Linears), p.checkTokenRows("pointwise", p.Pointwise),
-		p.checkGrids(), p.checkExperts(), p.checkGain(), p.checkTogether(), p.checkPrefill(),
+		p.checkGrids(), p.checkGain(), p.checkTogether(), p.checkPrefill(),
 		checkSparseRows(p.SparsePrefill))
 }
 
@@ -35,38 +35,20 @@ func (p *KernelCosts) checkTogether() error {
 	return nil
 }
 
-// checkExperts checks that each type of weights has one row.
-func (p *KernelCosts) checkExperts() error {
-	seen := map[string]bool{}
-	for i, r := range p.Experts {
-		if seen[r.Weights] {
-			return tomlfile.Wrong(fmt.Sprintf("experts[%d].weights", i), "there is a row of %s already",
-				r.Weights)
-		}
-		seen[r.Weights] = true
-	}
-	return nil
-}
-
-// checkGain checks that rows have known shapes and ascending tokens, and that a clock exists.
+// checkGain checks that rows have known shapes, and that a clock exists.
 func (p *KernelCosts) checkGain() error {
 	c := &p.Clock
 	if c.GEMMSteadyRatio.Set() != (len(c.Gain) > 0) {
 		return tomlfile.Wrong("clock.gain", "want at least one row and clock.gemm_steady_ratio, or "+
 			"neither")
 	}
-	return p.checkRows("clock.gain", len(c.Gain),
-		func(i int) (string, int) { return c.Gain[i].Shape, c.Gain[i].Tokens })
+	return p.checkShapes("clock.gain", len(c.Gain), func(i int) string { return c.Gain[i].Shape })
 }
 
-// checkTokenRows checks for known shapes, ascending tokens, and times that never fall by half or
+// checkTokenRows checks for known shapes, and times that never fall by half or
 // more. They may fall, because a library may select a better kernel for more tokens.
 func (p *KernelCosts) checkTokenRows(name string, rows []TokenRow) error {
-	if len(rows) == 0 {
-		return tomlfile.Wrong(name, "want at least one row")
-	}
-	err := p.checkRows(name, len(rows),
-		func(i int) (string, int) { return rows[i].Shape, rows[i].Tokens })
+	err := p.checkShapes(name, len(rows), func(i int) string { return rows[i].Shape })
 	if err != nil {
 		return err
 	}
@@ -82,25 +64,17 @@ func (p *KernelCosts) checkTokenRows(name string, rows []TokenRow) error {
 	return nil
 }
 
-// checkRows checks that rows have known shapes, each with ascending tokens.
-func (p *KernelCosts) checkRows(
-	name string, n int, row func(i int) (shape string, tokens int)) error {
-	last := map[string]int{}
+// checkShapes checks that rows have known shapes.
+func (p *KernelCosts) checkShapes(name string, n int, shape func(i int) string) error {
 	for i := range n {
-		path := fmt.Sprintf("%s[%d]", name, i)
-		shape, tokens := row(i)
-		if p.ShapeOf(shape) == nil {
+		if p.ShapeOf(shape(i)) == nil {
 			var known []string
 			for _, s := range p.Shapes {
 				known = append(known, s.Name)
 			}
-			return tomlfile.Wrong(path+".shape", "want one of %q, got %q", known, shape)
+			return tomlfile.Wrong(fmt.Sprintf("%s[%d].shape", name, i), "want one of %q, got %q", known,
+				shape(i))
 		}
-		if tokens <= last[shape] {
-			return tomlfile.Wrong(path+".tokens", "want tokens that rise from row to row, got %d after %d",
-				tokens, last[shape])
-		}
-		last[shape] = tokens
 	}
 	return nil
 }

@@ -51,17 +51,13 @@ func freeSparseRows() []SparseRow {
 	return rows
 }
 
-// checkSparseRows checks that each pattern occurs once and that each row is complete.
+// checkSparseRows checks that each row is of a pattern, and complete.
 func checkSparseRows(rows []SparseRow) error {
 	const name = "sparse_prefill"
-	seen := map[pattern.Kind]bool{}
 	for i, r := range rows {
 		path, kind := fmt.Sprintf("%s[%d]", name, i), pattern.Kind(r.Pattern)
-		switch {
-		case !slices.Contains(pattern.Kinds(), kind):
+		if !slices.Contains(pattern.Kinds(), kind) {
 			return tomlfile.Wrong(path+".pattern", "unknown %q; want %s", r.Pattern, pattern.Kinds())
-		case seen[kind]:
-			return tomlfile.Wrong(path+".pattern", "a second row of %s", kind)
 		}
 		if r.Index.Set() != kind.Indexed() {
 			return tomlfile.Wrong(path+".index", "want it for vertical-slash and block-sparse, whose keys "+
@@ -70,7 +66,6 @@ func checkSparseRows(rows []SparseRow) error {
 		if r.Columns.Set() && kind != pattern.VerticalSlash {
 			return tomlfile.Wrong(path+".columns", "means nothing but for vertical-slash")
 		}
-		seen[kind] = true
 	}
 	return nil
 }

@@ -20,8 +20,10 @@ import (
 //   - range: the bounds of a number (units.Bounds); a limit may be a key of the same struct
 //   - with: a key of the same struct without which the field means nothing; other tags hold only
 //     with it
-//   - rising: the key of each row, or "." for a list of numbers, with numbers above 0 that rise;
-//     there is at least one row unless the key is optional
+//   - rising: the key of each row, or "." for a list of numbers, with numbers above 0 that rise,
+//     among the rows with the same value of the key that the tag each names; there is at least one
+//     row unless the key is optional
+//   - unique: keys whose values together stand in one row only
 func Check(v any) error { return check(reflect.ValueOf(v).Elem(), "") }
 
 func check(v reflect.Value, path string) error {
@@ -59,7 +61,7 @@ func fieldsOf(t reflect.Type) []reflect.StructField {
 			if of.Kind() == reflect.Slice {
 				of = of.Elem()
 			}
-			tagged := slices.ContainsFunc([]string{"want", "values", "range", "with", "rising"},
+			tagged := slices.ContainsFunc([]string{"want", "values", "range", "with", "rising", "unique"},
 				func(key string) bool { return f.Tag.Get(key) != "" })
 			return f.Anonymous || !tagged && (of.Kind() != reflect.Struct || len(fieldsOf(of)) == 0)
 		})
@@ -87,7 +89,10 @@ func checkField(v, x reflect.Value, tag reflect.StructTag) error {
 		return fmt.Errorf("want one of %s, got %q", strings.Join(values, ", "), x)
 	}
 	if key := tag.Get("rising"); key != "" && !optional {
-		return checkRising(x, key)
+		return checkRising(x, key, tag.Get("each"))
+	}
+	if keys := strings.Fields(tag.Get("unique")); len(keys) > 0 {
+		return checkUnique(x, keys)
 	}
 	bounds := units.Bounds(tag.Get("range"))
 	if bounds == nil {
@@ -104,20 +109,40 @@ func checkField(v, x reflect.Value, tag reflect.StructTag) error {
 	return nil
 }
 
-func checkRising(rows reflect.Value, key string) error {
+func checkRising(rows reflect.Value, key, each string) error {
 	if rows.Len() == 0 {
 		return errors.New("want at least one row")
 	}
-	last := 0.0
+	last := map[string]float64{}
 	for i := range rows.Len() {
+		of := ""
+		if each != "" {
+			of = field(rows.Index(i), each).String()
+		}
 		at, x := fmt.Sprintf("[%d]", i), rows.Index(i)
 		if key != "." {
 			at, x = at+"."+key, field(x, key)
 		}
-		if n := number(x); !(n > last) || math.IsInf(n, 0) {
-			return Wrong(at, "want numbers above 0 that rise, got %v", x)
+		if n := number(x); !(n > last[of]) || math.IsInf(n, 0) {
+			return Wrong(at, "want numbers above 0 that rise, got %v after %v", x, last[of])
 		}
-		last = number(x)
+		last[of] = number(x)
+	}
+	return nil
+}
+
+func checkUnique(rows reflect.Value, keys []string) error {
+	seen := map[string]bool{}
+	for i := range rows.Len() {
+		var of []string
+		for _, key := range keys {
+			of = append(of, fmt.Sprint(field(rows.Index(i), key)))
+		}
+		row := strings.Join(of, ", ")
+		if seen[row] {
+			return Wrong(fmt.Sprintf("[%d].%s", i, keys[0]), "a second row of %s", row)
+		}
+		seen[row] = true
 	}
 	return nil
 }
