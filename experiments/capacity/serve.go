@@ -156,7 +156,7 @@ func (f *flags) when(ok bool, format string, values ...any) {
 //	--max-num-seqs, --max-num-batched-tokens  the first is at most the second, or vLLM stops
 //	--kv-cache-memory-bytes                   a GPU; from 0.11 on
 //	--block-size                              left out at 16: MLA's kernels need another
-//	--kv-cache-dtype                          bfloat16 only for models whose default is fp8
+//	--kv-cache-dtype                          bfloat16 only for checkpoints with FP8 KV
 //	--max-model-len                           auto from 0.14 on: the longest that fits. Without
 //	                                          chunks at most --max-num-batched-tokens, or vLLM stops
 //	--kv-offloading-size                      GiB of all GPUs; from 0.12 on, its backend too
@@ -212,8 +212,8 @@ func vllmFlags(l *launch) []string {
 //	python -m sglang.launch_server  0.5.13 prefers sglang serve and starts with either
 //	--chunked-prefill-size          a multiple of --page-size, or SGLang stops; -1: whole prompts
 //	--max-total-tokens              a bound of the pool; --mem-fraction-static still sizes it
-//	--kv-cache-dtype                fp8_e4m3 also for models whose KV is FP8 in vLLM: the default
-//	                                of DeepSeek's sparse attention depends on the card here
+//	--kv-cache-dtype                bf16 only for checkpoints with FP8 KV and for an indexer, whose
+//	                                default depends on the card
 //	--context-length                left out: SGLang starts with less KV than one context
 //	--hicache-size                  whole GB (1e9) a GPU, more than its KV in HBM; 0: a ratio
 //	--speculative-algorithm         EAGLE, whose drafts are the model's MTP layers
@@ -232,7 +232,8 @@ func sglangFlags(l *launch) []string {
 	f.when(l.KVGiB > 0, "--max-total-tokens %d", l.tokens)
 	f.when(l.BlockTokens != 1, "--page-size %d", l.BlockTokens)
 	f.when(l.kvBytesEach() == 1, "--kv-cache-dtype fp8_e4m3")
-	f.when(l.shape.KVBytesEach < l.kvBytesEach(), "--kv-cache-dtype bf16")
+	f.when(l.KVDtype == "bf16" && (l.shape.KVBytesEach == 1 || l.shape.IsIndexed()),
+		"--kv-cache-dtype bf16")
 	f.when(l.Conservativeness != 1, "--schedule-conservativeness %g", l.Conservativeness)
 	f.when(!l.cached, sglangUncached)
 	f.when(l.PrefixCache.DRAMGiB > 0, "--enable-hierarchical-cache --hicache-size %.0f "+

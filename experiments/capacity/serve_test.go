@@ -1,6 +1,8 @@
 package capacity
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -8,6 +10,14 @@ import (
 )
 
 func TestServeCommand(t *testing.T) {
+	kv8 := filepath.Join(t.TempDir(), "config.json") // FP8 weights and KV
+	if err := os.WriteFile(kv8, []byte(`{"model_type": "llama", "num_hidden_layers": 32,
+		"hidden_size": 4096, "num_attention_heads": 32, "num_key_value_heads": 8, "torch_dtype": "bfloat16",
+		"intermediate_size": 14336, "vocab_size": 128256, "max_position_embeddings": 8192,
+		"quantization_config": {"quant_method": "modelopt", "quant_algo": "FP8",
+		"kv_cache_quant_algo": "FP8"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		sets []string
 		want string // of the command, to its end with $, or why there is none
@@ -79,15 +89,21 @@ func TestServeCommand(t *testing.T) {
 			"system.engine=vllm-0.5", "workload.prefix_hit=0.5"}, "fails at a prefix hit"},
 		{[]string{"model=deepseek-v3", "gpu=h200", "system.preset=vllm", "system.engine=vllm-0.5",
 			"system.tensor_parallel=8", "system.expert_parallel=8"}, "nor expert parallelism"},
-		// BF16 is said only where FP8 is the default, and FP8 to SGLang where it depends on the card.
+		// The type of KV is said only where it is not the server's default.
 		{[]string{"model=llama3.1-8b", "gpu=h100-80gb", "system.preset=vllm-0.15",
 			"system.kv_dtype=bf16"}, "--gpu-memory-utilization 0.9$"},
 		{[]string{"model=llama3.1-8b", "gpu=h100-80gb", "system.preset=vllm-0.15",
 			"system.kv_dtype=fp8"}, "--gpu-memory-utilization 0.9 --kv-cache-dtype fp8$"},
-		{[]string{"model=deepseek-v3.2", "gpu=h200", "system.preset=vllm", "system.tensor_parallel=8",
+		{[]string{"model=" + kv8, "gpu=h100-80gb", "system.preset=vllm-0.15",
 			"system.kv_dtype=bf16"}, "--kv-cache-dtype bfloat16"},
+		{[]string{"model=deepseek-v3.2", "gpu=h200", "system.preset=vllm",
+			"system.tensor_parallel=8"}, "--gpu-memory-utilization 0.9$"},
 		{[]string{"model=deepseek-v3.2", "gpu=h200", "system.preset=sglang",
+			"system.tensor_parallel=8"}, "--mem-fraction-static 0.896$"},
+		{[]string{"model=deepseek-v3.2", "gpu=b200", "system.preset=sglang",
 			"system.tensor_parallel=8"}, "--kv-cache-dtype fp8_e4m3"},
+		{[]string{"model=deepseek-v3.2", "gpu=b200", "system.preset=sglang",
+			"system.tensor_parallel=8", "system.kv_dtype=bf16"}, "--kv-cache-dtype bf16"},
 	} {
 		cfg, err := config.Load("", c.sets)
 		if err != nil {
