@@ -96,7 +96,7 @@ func (g *grouped) rest() (n int, err error) {
 		return g.reader.rest()
 	}
 	for _, t := range g.talks {
-		for t.next, t.more = t.turns(); t.more; t.next, t.more = t.turns() {
+		for t.turns() != nil {
 			n++
 		}
 	}

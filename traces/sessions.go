@@ -17,10 +17,9 @@ import (
 // with its answer.
 type talk struct {
 	name   string
-	turns  func() (row, bool)
+	turns  func() *row // nil after the last
 	think  *rand.Rand
-	next   row
-	more   bool           // next is valid
+	next   *row
 	before []prefix.Piece // all turns so far; elements are never changed
 	tokens int
 	at     des.Time // of the first turn, if the talker is timed
@@ -52,10 +51,10 @@ func (s *sessions) next() (sim.Arrival, error) {
 	if err != nil {
 		return sim.Arrival{}, err
 	}
-	t.next, t.more = t.turns()
+	t.next = t.turns()
 	a, err := s.turn(t)
 	a.At = t.at
-	if t.more && err == nil {
+	if t.next != nil && err == nil {
 		s.begun[t.name] = t
 	}
 	return a, err
@@ -64,10 +63,10 @@ func (s *sessions) next() (sim.Arrival, error) {
 // turn makes the request of a talk's next turn: the context so far and the new question.
 func (s *sessions) turn(t *talk) (a sim.Arrival, err error) {
 	now := t.next
+	t.next = t.turns()
 	if now.asked == nil {
 		a = sim.Arrival{Prompt: now.Prompt, Session: t.name, Content: now.Content}
 		a.Output, err = scaled(now.Output, s.scale)
-		t.next, t.more = t.turns()
 		return a, err
 	}
 	for _, p := range now.asked {
@@ -77,15 +76,12 @@ func (s *sessions) turn(t *talk) (a sim.Arrival, err error) {
 		return a, fmt.Errorf("session %s: a prompt of %d tokens, more than %d", t.name, t.tokens,
 			rows.MaxTokens)
 	}
-	if now.Output, err = scaled(now.Output, s.scale); err != nil {
-		return a, err
-	}
-	a = sim.Arrival{Prompt: t.tokens, Output: now.Output, Session: t.name,
+	a = sim.Arrival{Prompt: t.tokens, Session: t.name,
 		Content: &prefix.Content{Prompt: t.before[:len(t.before):len(t.before)], Answer: now.answer}}
-	t.before = append(t.before, prefix.Piece{ID: now.answer, Tokens: now.Output})
-	t.tokens += now.Output
-	t.next, t.more = t.turns()
-	return a, nil
+	a.Output, err = scaled(now.Output, s.scale)
+	t.before = append(t.before, prefix.Piece{ID: now.answer, Tokens: a.Output})
+	t.tokens += a.Output
+	return a, err
 }
 
 // follow returns the turn after one that ended. last means that no further request may come.
@@ -108,7 +104,7 @@ func (s *sessions) follow(ended sim.Arrival, at des.Time, rejected, last bool) (
 		if a, err = s.turn(t); err != nil {
 			return a, false, err
 		}
-		if !t.more {
+		if t.next == nil {
 			delete(s.begun, t.name)
 		}
 		a.At, err = after(at, pause, s.think)
@@ -145,7 +141,7 @@ func each(src source) (all iter.Seq2[sim.Arrival, error], timed bool) {
 				if a, err = s.turn(t); !yield(a, err) || err != nil {
 					return
 				}
-				if !t.more {
+				if t.next == nil {
 					delete(s.begun, t.name)
 				}
 			}
@@ -155,13 +151,13 @@ func each(src source) (all iter.Seq2[sim.Arrival, error], timed bool) {
 
 // given returns a talk with given turns.
 func given(turns []row, think *rand.Rand) *talk {
-	return &talk{name: turns[0].Session, at: turns[0].At, think: think, turns: func() (row, bool) {
+	return &talk{name: turns[0].Session, at: turns[0].At, think: think, turns: func() *row {
 		if len(turns) == 0 {
-			return row{}, false
+			return nil
 		}
-		first := turns[0]
+		first := &turns[0]
 		turns = turns[1:]
-		return first, true
+		return first
 	}}
 }
 
@@ -218,14 +214,14 @@ func (m *made) talk() (*talk, error) {
 	turns, n := m.long.Quantile(rng.Float64()), 0
 	name := func(what uint64) uint64 { return des.Hash(m.seed, uint64(session), uint64(n), what) }
 	return &talk{name: fmt.Sprintf("s%d", session), think: thinkRand(m.seed, session),
-		turns: func() (row, bool) {
+		turns: func() *row {
 			if n++; n > turns {
-				return row{}, false
+				return nil
 			}
 			asked := append(first, prefix.Piece{ID: name(0xa5c), Tokens: m.asked.Quantile(rng.Float64())})
 			first = nil
-			return row{asked: asked, answer: name(0xa25), pause: -1,
-				Arrival: sim.Arrival{Output: m.answer.Quantile(rng.Float64())}}, true
+			return &row{asked: asked, answer: name(0xa25), pause: -1,
+				Arrival: sim.Arrival{Output: m.answer.Quantile(rng.Float64())}}
 		}}, nil
 }
 

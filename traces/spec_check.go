@@ -36,14 +36,7 @@ func (s Spec) Validate() error {
 	if s.Requests < 1 && !s.FromFile() && s.Sessions == 0 && len(s.Stages) == 0 {
 		checks = append(checks, fmt.Errorf("workload.requests = %d: must be at least 1", s.Requests))
 	}
-	if !s.FromFile() {
-		what := "the built-in mix"
-		switch s.Trace {
-		case Synthetic:
-			what = "a synthetic trace"
-		case Sessions:
-			what = "a made-up trace"
-		}
+	if what := generates[s.Trace]; what != "" {
 		if s.Arrivals == ArrivalsTrace {
 			checks = append(checks, fmt.Errorf("workload.arrivals = %q: %s has no times of its own; use "+
 				"poisson, gamma, fixed or closed", s.Arrivals, what))
@@ -56,10 +49,12 @@ func (s Spec) Validate() error {
 	return cmp.Or(checks...)
 }
 
+// generates has the traces without a file, in words.
+var generates = map[string]string{BuiltIn: "the built-in mix", Synthetic: "a synthetic trace",
+	Sessions: "a made-up trace"}
+
 // FromFile reports whether the lengths are read from a file.
-func (s Spec) FromFile() bool {
-	return s.Trace != BuiltIn && s.Trace != Synthetic && s.Trace != Sessions
-}
+func (s Spec) FromFile() bool { return generates[s.Trace] == "" }
 
 // HasRate reports whether requests arrive at Rate.
 func (s Spec) HasRate() bool {
