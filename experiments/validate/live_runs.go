@@ -36,7 +36,6 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 			missing = append(missing, *p)
 		}
 	}
-	v.notes = append(v.notes, store.notes...)
 	if v.Kept && len(missing) > 0 {
 		if v.device, err = v.Live.Device(); err != nil {
 			if err := v.without(missing, err); err != nil {
@@ -44,7 +43,6 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 			}
 			missing = nil
 		}
-		store.device = v.device
 	}
 	v.Planned(run.Requests(missing))
 	var steps []live.RecordedStep

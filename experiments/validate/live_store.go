@@ -31,15 +31,11 @@ func readManifest(dir string) (m manifest, err error) {
 // liveStore keeps live runs of several devices and programs, each in its own folder with a
 // manifest. A run is found by its configuration.
 type liveStore struct {
-	dir             string
-	device, program string            // that make runs now
-	names           map[string]string // of folders, by the hash of the point
-	any             bool              // finds runs whatever profile, device and program made them
+	*Validation
+	dir string
 	// finish completes the folder of a finished run.
 	finish func(dir string) error
-
 	places map[string]string // folders of the runs that were found or made, by the hash of the point
-	notes  []string          // of damaged runs
 	hashes *config.Hasher
 	// configurations of kept runs as parsed today, by folder, card and engine
 	texts map[[3]string][]byte
@@ -48,9 +44,8 @@ type liveStore struct {
 // openLive opens the store of live runs for the current machine, and removes unfinished files of
 // killed processes.
 func (v *Validation) openLive() (*liveStore, error) {
-	s := &liveStore{dir: filepath.Join(v.Dir, liveFolder), device: v.device,
-		program: v.LiveProgram + " " + v.Live.Options(), names: v.names, any: v.Kept,
-		places: map[string]string{}, hashes: config.NewHasher(), texts: map[[3]string][]byte{}}
+	s := &liveStore{Validation: v, dir: filepath.Join(v.Dir, liveFolder), places: map[string]string{},
+		hashes: config.NewHasher(), texts: map[[3]string][]byte{}}
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -99,7 +94,10 @@ func whole(dir string) error {
 	return errors.Join(served, summary, calls)
 }
 
-// same reports whether a folder has the run of p. With any, card, engine, device and program may be
+// program names what makes live runs now.
+func (s *liveStore) program() string { return s.LiveProgram + " " + s.Live.Options() }
+
+// same reports whether a folder has the run of p. With Kept, card, engine, device and program may be
 // others. Keys that the kept configuration does not have take their defaults.
 func (s *liveStore) same(dir string, p *config.Point) (bool, error) {
 	want, in, err := s.hashes.Identity(p)
@@ -108,7 +106,7 @@ func (s *liveStore) same(dir string, p *config.Point) (bool, error) {
 	}
 	m, damage := readManifest(dir)
 	if damage != nil || m.Inputs.Model != in.Model || m.Inputs.Trace != in.Trace ||
-		!s.any && (m.Inputs != in || m.Device != s.device || m.Program != s.program) {
+		!s.Kept && (m.Inputs != in || m.Device != s.device || m.Program != s.program()) {
 		return false, nil
 	}
 	key := [3]string{dir, p.System.Engine, p.GPU}
@@ -142,7 +140,7 @@ func (s *liveStore) seal(dir string, p *config.Point) error {
 		return err
 	}
 	if err := run.WriteJSON(filepath.Join(dir, manifestFile),
-		manifest{in, s.device, s.program}); err != nil {
+		manifest{in, s.device, s.program()}); err != nil {
 		return err
 	}
 	final := filepath.Join(s.dir, s.names[p.Hash])
