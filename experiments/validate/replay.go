@@ -136,8 +136,8 @@ func (r *Replay) Do(ctx context.Context) (report *ReplayReport, err error) {
 		return nil, err
 	}
 	err = simulate(ctx, out)
-	if err == nil {
-		err = r.repeat(ctx, out)
+	if err == nil { // a run near a limit, again with other step times
+		err = r.made(ctx, out, run.Grid{Again: func(int) {}})
 	}
 	if err != nil {
 		if !folder.Finished() {
@@ -162,15 +162,22 @@ func (r *Replay) question(c *config.Point, requests string) (*run.Question, erro
 	return q, err
 }
 
-// simulate runs the one point of the configuration, and compares.
+// made has the one point of the configuration run, and takes its summary.
+func (r *Replay) made(ctx context.Context, out *ReplayReport, grid run.Grid) error {
+	grid.Run = r.Run
+	results, _, err := r.store.Do(ctx, grid, []config.Point{*out.Config})
+	if err == nil {
+		out.Summary = results[0].Summary
+		out.Summary.Name = r.Name
+	}
+	return err
+}
+
+// simulate runs the configuration, and compares.
 func (r *Replay) simulate(ctx context.Context, out *ReplayReport) error {
-	results, _, err := r.store.Do(ctx, run.Grid{Run: r.Run, Finished: r.Finished},
-		[]config.Point{*out.Config})
-	if err != nil {
+	if err := r.made(ctx, out, run.Grid{Finished: r.Finished}); err != nil {
 		return err
 	}
-	out.Summary = results[0].Summary
-	out.Summary.Name = r.Name
 	dir, _, err := r.store.Find(out.Config)
 	if err != nil {
 		return err
@@ -180,17 +187,6 @@ func (r *Replay) simulate(ctx context.Context, out *ReplayReport) error {
 		return err
 	}
 	return r.pair(out, served)
-}
-
-// repeat repeats a run near a limit with other step times.
-func (r *Replay) repeat(ctx context.Context, out *ReplayReport) error {
-	results, _, err := r.store.Do(ctx, run.Grid{Run: r.Run, Again: func(int) {}},
-		[]config.Point{*out.Config})
-	if err == nil {
-		out.Summary = results[0].Summary
-		out.Summary.Name = r.Name
-	}
-	return err
 }
 
 // pair joins both sides of each request and compares them.
