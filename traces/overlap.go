@@ -73,32 +73,24 @@ func (o *overlaps) warning(file string) warn.Warning {
 		rows.Short(o.session)).About("sessions")
 }
 
-// drawn rejects further turns of sessions if arrival times are drawn, because drawn times do not
+// further rejects further turns of sessions if arrival times are drawn, because drawn times do not
 // wait for the end of the turn before. Only a single closed-loop client waits. Rows without content
 // share nothing and may come in any order.
-type drawn struct {
-	arrivals string
-	seen     map[string]struct{} // sessions
-}
-
-func (d *drawn) begin(a *sim.Arrival, r *reader, line int) error {
+func (s *Stream) further(a *sim.Arrival) error {
 	if a.Session == "" || a.Content == nil {
 		return nil
 	}
-	if _, further := d.seen[a.Session]; !further {
-		if d.seen == nil {
-			d.seen = map[string]struct{}{}
-		}
-		d.seen[a.Session] = struct{}{}
+	if !s.seen[a.Session] {
+		s.seen[a.Session] = true
 		return nil
 	}
-	e := &rows.Error{File: r.File.Name, Line: line, Key: r.session, Value: a.Session,
+	e := &rows.Error{File: s.rows.File.Name, Line: s.line, Key: s.rows.session, Value: a.Session,
 		Problem: "a further turn, which would not wait for the one before; "}
-	if r.timed() {
+	if s.rows.timed() {
 		e.Problem += `use arrivals = "trace"`
 	} else {
 		e.Problem += "give the conversations as JSON"
 	}
 	e.Problem += ", or remove the column to have turns arrive as unrelated requests"
-	return fmt.Errorf("workload.arrivals = %q: %w", d.arrivals, e)
+	return fmt.Errorf("workload.arrivals = %q: %w", s.spec.Arrivals, e)
 }

@@ -16,12 +16,12 @@ import (
 type Stream struct {
 	spec     Spec
 	src      source
-	sessions *sessions // src, if it has conversations
-	arrivals clock     // nil: the source's own times
-	clients  *clients  // arrivals, in a closed loop
-	rows     *reader   // src, if it is a file of rows
-	overlaps overlaps  // used with the source's own times
-	drawn    drawn     // used with drawn times
+	sessions *sessions       // src, if it has conversations
+	arrivals clock           // nil: the source's own times
+	clients  *clients        // arrivals, in a closed loop
+	rows     *reader         // src, if it is a file of rows
+	overlaps overlaps        // used with the source's own times
+	seen     map[string]bool // sessions, used with drawn times
 	made     int
 	early    bool  // the source or the stages ended before spec.Requests
 	content  bool  // the trace describes shared prompts
@@ -46,25 +46,23 @@ func Open(spec Spec, seed uint64, model ...Tokenizer) (*Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Stream{spec: spec, drawn: drawn{arrivals: spec.Arrivals}}
+	s := &Stream{spec: spec, seen: map[string]bool{}}
 	switch spec.Trace {
 	case BuiltIn:
 		s.src = newMix(spec.datasets(), tokenizer, spec.Output, seed)
 	case Synthetic:
-		if s.src, err = newSynthetic(spec, seed); err != nil {
-			return nil, err
-		}
+		s.src, err = newSynthetic(spec, seed)
 	case Sessions:
-		talks, err := newMade(spec, seed)
-		if err != nil {
-			return nil, err
-		}
+		var talks *made
+		talks, err = newMade(spec, seed)
 		s.src = newSessions(talks, spec.OutputScale, spec.ThinkS)
 	default:
-		s.src, _, err = openTrace(spec.Trace, newOptions(spec, tokenizer, seed))
-		if err != nil {
-			return nil, fmt.Errorf("workload.trace: %w", err)
+		if s.src, _, err = openTrace(spec.Trace, newOptions(spec, tokenizer, seed)); err != nil {
+			err = fmt.Errorf("workload.trace: %w", err)
 		}
+	}
+	if err != nil {
+		return nil, err
 	}
 	s.sessions, _ = s.src.(*sessions)
 	s.rows, _ = s.src.(*reader)
@@ -155,7 +153,7 @@ func (s *Stream) Next() (a sim.Arrival, ok bool, err error) {
 	case s.arrivals == nil:
 		s.overlaps.begin(&a, s.line)
 	case s.Concurrency() != 1:
-		if s.err = s.drawn.begin(&a, s.rows, s.line); s.err != nil {
+		if s.err = s.further(&a); s.err != nil {
 			return sim.Arrival{}, false, s.err
 		}
 	}
