@@ -61,11 +61,8 @@ func newReader(f Format, from *rows.Reader, o *options) *reader {
 func (d *reader) timed() bool { return d.hasTime }
 func (d *reader) texts() bool { return d.Format.texts }
 
-// timeKey returns the name of the time; "" if the file has none.
+// timeKey returns the name of the time that the file has.
 func (d *reader) timeKey() string {
-	if !d.hasTime {
-		return ""
-	}
 	for name := range strings.SplitSeq(d.time, "|") {
 		if d.Has(name) {
 			return name

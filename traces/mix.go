@@ -17,23 +17,18 @@ import (
 // length does not depend on the document.
 type mix struct {
 	generated
-	rng   *rand.Rand
-	sets  []mixSet
-	total int // requests of all sets
-}
-
-type mixSet struct {
-	name           string
-	requests       int
-	prompt, output column
+	rng       *rand.Rand
+	sets      []*set
+	tokenizer Tokenizer
+	output    string // model that generated the outputs
+	total     int    // requests of all sets
 }
 
 func newMix(names []string, t Tokenizer, output string, seed uint64) *mix {
-	table := loadTable()
-	m := &mix{rng: des.Rand(seed, "traces.lengths")}
+	m := &mix{rng: des.Rand(seed, "traces.lengths"), tokenizer: t, output: output}
 	for _, name := range names {
-		s := findSet(table, name)
-		m.sets = append(m.sets, mixSet{name, s.requests, s.prompt(t), s.output(output)})
+		s := findSet(loadTable(), name)
+		m.sets = append(m.sets, s)
 		m.total += s.requests
 	}
 	return m
@@ -44,10 +39,11 @@ func (m *mix) next() (sim.Arrival, error) {
 	for k := m.rng.IntN(m.total) - m.sets[0].requests; k >= 0; k -= m.sets[i].requests {
 		i++
 	}
-	s := &m.sets[i]
+	s := m.sets[i]
+	prompt, output := s.prompt(m.tokenizer), s.output(m.output)
 	return sim.Arrival{
-		Prompt: int(s.prompt.interpolated(m.rng.Float64()) + 0.5),
-		Output: int(s.output.stepped(m.rng.Float64())),
+		Prompt: int(prompt.interpolated(m.rng.Float64()) + 0.5),
+		Output: int(output.stepped(m.rng.Float64())),
 		Set:    s.name,
 	}, nil
 }

@@ -2,6 +2,7 @@ package traces
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"io"
 	"strconv"
@@ -66,11 +67,8 @@ func parseTable() []set {
 				columns:      make(map[string]column, 5),
 			})
 		}
-		c := column{mean: number(f.Text("mean")), min: number(f.Text("min")),
-			max: number(f.Text("max"))}
-		if perUnit := f.Text("per_unit"); perUnit != "" {
-			c.perUnit = number(perUnit)
-		}
+		c := column{perUnit: number(cmp.Or(f.Text("per_unit"), "0")), mean: number(f.Text("mean")),
+			min: number(f.Text("min")), max: number(f.Text("max"))}
 		for text := range strings.SplitSeq(f.Text("quantiles"), " ") {
 			c.quantiles = append(c.quantiles, number(text))
 		}
