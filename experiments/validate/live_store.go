@@ -97,8 +97,8 @@ func whole(dir string) error {
 // program names what makes live runs now.
 func (s *liveStore) program() string { return s.LiveProgram + " " + s.Live.Options() }
 
-// same reports whether a folder has the run of p. With Kept, card, engine, device and program may be
-// others. Keys that the kept configuration does not have take their defaults.
+// same reports whether a folder has the run of p. With Kept, card, engine, device and program may
+// be others. Keys that the kept configuration does not have take their defaults.
 func (s *liveStore) same(dir string, p *config.Point) (bool, error) {
 	want, in, err := s.hashes.Identity(p)
 	if err != nil {
