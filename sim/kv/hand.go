@@ -19,7 +19,7 @@ type hand struct {
 }
 
 func (h *hand) entered(c *Cache, r ref) {
-	for h.ahead.n > 0 && !c.stays(h.ahead.first()) {
+	for h.ahead.len() > 0 && !c.stays(h.ahead.first()) {
 		h.ahead.pop()
 	}
 	h.turn()
@@ -28,7 +28,7 @@ func (h *hand) entered(c *Cache, r ref) {
 
 // turn moves a hand at the youngest block back to the oldest.
 func (h *hand) turn() {
-	if h.ahead.n == 0 {
+	if h.ahead.len() == 0 {
 		h.ahead, h.passed = h.passed, h.ahead
 	}
 }
@@ -37,7 +37,8 @@ func (h *hand) victim(c *Cache, _ *Layer) (ref, bool) {
 	if c.pools[h.pool].idle == 0 {
 		return ref{}, false // the hand does not move
 	}
-	for range 2 * (h.ahead.n + h.passed.n) { // in the first round all blocks may have been used
+	// in the first round all blocks may have been used
+	for range 2 * (h.ahead.len() + h.passed.len()) {
 		h.turn()
 		r := h.ahead.pop()
 		switch {
@@ -55,7 +56,7 @@ func (h *hand) victim(c *Cache, _ *Layer) (ref, bool) {
 
 // tidy bounds refs by a constant factor of the pool's slots.
 func (h *hand) tidy(c *Cache, slots int) {
-	if h.ahead.n+h.passed.n >= 2*slots+1024 {
+	if h.ahead.len()+h.passed.len() >= 2*slots+1024 {
 		h.ahead.tidy(c)
 		h.passed.tidy(c)
 	}
