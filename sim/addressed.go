@@ -114,10 +114,10 @@ func (p *addressed) Begin(m *Step) error {
 func (p *addressed) rowOf(r *request) Row {
 	row := Row{ID: r.ID, Seq: r.handle(), Prompt: r.Prompt, MaxTokens: r.Prompt + r.Output}
 	if p.cfg.Spec.CachesPrefixes() {
-		row.Pages = r.table.Blocks()
+		row.Pages = r.Grant.Blocks()
 	}
 	if c := r.arrival.Content; c != nil {
-		row.Text = r.table.Text(c.Answer != 0)
+		row.Text = r.Grant.Text(c.Answer != 0)
 	}
 	return row
 }

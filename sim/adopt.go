@@ -44,7 +44,7 @@ func (t *tiered) nameBlocks(r *request) {
 func (t *tiered) keysOf(r *request, blocks int) []uint64 {
 	if t.pool != nil {
 		for b := len(r.keys); b < blocks; b++ {
-			r.keys = append(r.keys, uint64(r.table.Blocks()[b]))
+			r.keys = append(r.keys, uint64(r.Grant.Blocks()[b]))
 		}
 		return r.keys[:blocks]
 	}

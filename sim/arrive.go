@@ -42,7 +42,7 @@ func (s *Server) arrival(t Ticket) error {
 	}
 	r := s.free.take()
 	r.arrival, r.record = a, t.Record
-	r.Request = sched.NewRequest(t.ID, prompt, a.Output, &r.table)
+	r.Request = sched.NewRequest(t.ID, prompt, a.Output, &r.granted)
 	r.Resume(t.Generated)
 	if s.future != nil && t.ID > s.future.Requests() {
 		return fmt.Errorf("sim: request %d arrives, and Config.Future has %d", t.ID,
@@ -106,7 +106,7 @@ func (u *unused) take() *request {
 	if n := len(*u); n > 0 {
 		r := (*u)[n-1]
 		*u = (*u)[:n-1]
-		*r = request{table: r.table, keys: r.keys[:0], swap: swap{reuses: r.reuses[:0]},
+		*r = request{granted: r.granted, keys: r.keys[:0], swap: swap{reuses: r.reuses[:0]},
 			choice: choice{cursors: r.cursors, cycles: r.cycles, layers: r.layers, used: r.used,
 				latest: r.latest}}
 		return r

@@ -247,7 +247,7 @@ type Holder struct {
 // Holders returns the requests that a server has.
 func (s *Server) Holders() (all []Holder) {
 	for _, r := range s.requests {
-		h := Holder{Request: r.Request, Text: r.table.Text(true)}
+		h := Holder{Request: r.Request, Text: r.Grant.Text(true)}
 		if t, ok := s.memory.(*tiered); ok {
 			h.Saving = slices.ContainsFunc(t.saves, func(j saveJob) bool {
 				return r.seq != nil && j.seq == r.seq && j.owner == r.seq.Owner() && j.frees

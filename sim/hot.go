@@ -91,8 +91,6 @@ func newBuffered(m resident) (*buffered, error) {
 	return b, nil
 }
 
-func (b *buffered) uniform() bool { return false }
-
 func (b *buffered) hbmUsed() int64 {
 	used, _ := b.hot.HBM()
 	return used
@@ -106,7 +104,7 @@ func (b *buffered) decodeBytes(context int) int64 {
 func (b *buffered) workingSet(r *request) int64 { return b.decodeBytes(r.Context()) }
 
 func (b *buffered) prefilled(r *request) error {
-	b.hot.Settle(&r.Grant)
+	b.hot.Settle(r.Grant)
 	return nil
 }
 
@@ -140,17 +138,17 @@ func (b *buffered) choose(r *request) {
 	drafts := b.Spec.Speculation.Tokens
 	blocks := b.Geometry.Blocks(r.Context() + drafts)
 	b.selections += int64(min(blocks, b.sel.budget) * len(b.sel.sample.Groups) * (1 + drafts))
-	if b.hot.Buffered(&r.Grant) {
+	if b.hot.Buffered(r.Grant) {
 		b.swapped++
 	}
-	if b.hot.Whole(&r.Grant) || r.grid < 0 {
+	if b.hot.Whole(r.Grant) || r.grid < 0 {
 		if r.filled = 0; blocks <= b.Spec.HotBlocks() { // all blocks are in the buffer
 			r.filled = dsa.Settled
 		}
 		return
 	}
 	before := b.loaded
-	b.lookUp(r, b.hot.Eighths(&r.Grant))
+	b.lookUp(r, b.hot.Eighths(r.Grant))
 	last := r.steps + drafts
 	from := last - r.moved + 1
 	if r.filled == 0 {
@@ -228,7 +226,7 @@ func (b *buffered) share(now des.Time) {
 	st, size, filled := b.st, b.Geometry.BlockTokens, 0
 	save := func(r *request, from, to int) {
 		if to/size > from/size {
-			b.pool.Save(&r.table, to/size, st.meta.Index)
+			b.pool.Save(r.Grant, to/size, st.meta.Index)
 			filled += to/size - from/size
 		}
 	}

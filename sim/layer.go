@@ -2,10 +2,13 @@ package sim
 
 import "github.com/sparseserve/sparseserve/sim/kv"
 
+// uniform reports whether all layers have the same work and move no KV while they compute.
+func (c *Config) uniform() bool { return !c.Spec.Sparse() && !c.Spec.Offload.On }
+
 // alike returns the number of layers, from this one on, that have the same work and move no KV. It
 // is 1 where layers may differ: with sparse decodes, patterned prefill or layer-segmented prefill.
 func (s *Server) alike(layer int) int {
-	if !s.memory.uniform() || s.step.meta.Prefix.ByLayer || s.repeater == nil {
+	if !s.uniform() || s.step.meta.Prefix.ByLayer || s.repeater == nil {
 		return 1
 	}
 	for i := range s.step.batch.Prefills {

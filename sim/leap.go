@@ -101,7 +101,7 @@ func (s *Server) priceNext(now des.Time) error {
 func (s *Server) growBy(steps int) {
 	for _, r := range s.step.decodes {
 		r.Generated += steps
-		s.memory.Grow(&r.Grant, r.Context(), r.Context())
+		s.memory.Grow(r.Grant, r.Context(), r.Context())
 	}
 }
 
@@ -113,7 +113,7 @@ func (s *Server) growBy(steps int) {
 func (s *Server) leapOver(now des.Time) (most int, ok bool) {
 	b := s.step.batch
 	if s.stepwise || s.Spec.Speculation.Tokens > 0 || s.Model.BoundTokens > 0 ||
-		s.Route != nil || !s.memory.uniform() || s.repeater == nil || s.Spec.CachesPrefixes() ||
+		s.Route != nil || !s.uniform() || s.repeater == nil || s.Spec.CachesPrefixes() ||
 		s.Metrics.KeepsTokens() || s.RecordTo != nil || s.untried || len(b.Preempted) > 0 ||
 		len(b.Decodes) != s.sched.Running() {
 		return 0, false

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -121,7 +122,7 @@ func (c *Config) prefixHit(cached, prompt int) int {
 func (p *prefixes) arrive(r *request) {
 	a, caches := &r.arrival, p.Spec.CachesPrefixes()
 	if caches || p.Addressed && a.Content != nil {
-		r.table.Reset(a.Content, a.Prompt, r.Prompt, r.Output, uint64(r.ID))
+		r.Grant.Reset(a.Content, a.Prompt, r.Prompt, r.Output, uint64(r.ID))
 	}
 	if !caches {
 		r.Grant.Cached = p.prefixHit(a.Cached, r.Prompt)
@@ -129,14 +130,14 @@ func (p *prefixes) arrive(r *request) {
 		return
 	}
 	if p.Spec.PrefixTiers() {
-		r.table.Stored(p.prefixHit(a.Cached, r.Prompt))
+		r.Grant.Stored(p.prefixHit(a.Cached, r.Prompt))
 	}
 }
 
 // begin counts the hit of a prefill that begins, for the first time or after a preemption, and adds
 // what it loads to its step.
 func (p *prefixes) begin(r *request, first bool, l *PrefixLoad) {
-	load, u := r.table.Loaded(), &p.used
+	load, u := r.Grant.Loaded(), &p.used
 	if first {
 		r.record.Hit = r.Hit
 	}
@@ -178,7 +179,7 @@ func (p *prefixes) count(l *PrefixLoad) {
 
 // fetch makes the device load the prefix of a request that waits for it. landed ends the load.
 func (p *prefixes) fetch(now des.Time, r *request) {
-	l := p.load(r.table.Loaded())
+	l := p.load(r.Grant.Loaded())
 	p.count(&l)
 	p.landing[r.ID] = r
 	p.schedule(max(now, p.tiers.FetchPrefix(now, l)), landed, int64(r.ID))
@@ -234,4 +235,27 @@ func (p *prefixes) use(l *PrefixLoad) (u metrics.PrefixStats) {
 	u.HBM.Evicted, u.DRAM.Evicted, u.SSD.Evicted = hbm-p.lost[0], dram-p.lost[1], ssd-p.lost[2]
 	p.lost = [3]int64{hbm, dram, ssd}
 	return u
+}
+
+// foresee adds the upcoming requests to the prefix cache's Future, with the prompts that the server
+// will serve.
+func (s *Server) foresee() error {
+	if s.future == nil {
+		return nil
+	}
+	if s.Future == nil {
+		return errors.New("sim: prefix_cache.eviction = \"belady\" needs the requests to come: " +
+			"Config.Future")
+	}
+	for a, err := range s.Future {
+		if err != nil {
+			return err
+		}
+		prompt, limit := s.cut(&a)
+		if s.reject(&a, prompt, limit) != "" {
+			prompt = 0
+		}
+		s.future.Add(a.Content, a.Prompt, prompt)
+	}
+	return nil
 }

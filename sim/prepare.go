@@ -59,7 +59,7 @@ func (s *Server) prepareDecode(r *request) error {
 	r.moved, r.gives = max(1, r.gives), s.accepted(r)
 	st.emits += r.gives
 	st.add(s.sel, r.Context()+s.Spec.Speculation.Tokens)
-	s.memory.Read(&r.table)
+	s.memory.Read(r.Grant)
 	if s.sel.named {
 		if err := s.sel.advance(r); err != nil {
 			return err

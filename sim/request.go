@@ -16,7 +16,7 @@ type request struct {
 
 	seq     *kv.Seq      // nil without offloading, and while the request waits
 	keys    []uint64     // of its blocks in DRAM; set after it started, if known
-	table   memory.Table // its blocks, with a prefix cache
+	granted memory.Grant // of the request, reused by later ones
 	pinned  bool         // its chunked prefill holds HBM
 	buffers int64        // bytes of a running layer-segmented prefill
 

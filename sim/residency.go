@@ -34,8 +34,6 @@ type residency interface {
 	// that no step has reported.
 	saved(step int64) error
 	drain(now des.Time) error
-	// uniform reports whether all layers have the same work and move no KV.
-	uniform() bool
 	// hbmUsed returns the bytes of KV blocks, metadata and prefill buffers in HBM.
 	hbmUsed() int64
 	// decodeBytes returns the KV in bytes that a decode needs in HBM. workingSet is the same for a
@@ -133,7 +131,6 @@ func (m *resident) prefilled(*request) error    { return nil }
 func (m *resident) drop(*request)               {}
 func (m *resident) saved(int64) error           { return nil }
 func (m *resident) drain(des.Time) error        { return nil }
-func (m *resident) uniform() bool               { return !m.Spec.Sparse() }
 func (m *resident) sampled(*metrics.Run)        {}
 func (m *resident) checkBatch() error           { return nil }
 func (m *resident) hbmUsed() int64              { return m.Used() * m.block }
@@ -153,7 +150,7 @@ func (m *resident) check() error {
 // grants yields the grants of all requests.
 func (m *resident) grants(yield func(*memory.Grant) bool) {
 	for r := range m.requests {
-		if !yield(&r.Grant) {
+		if !yield(r.Grant) {
 			return
 		}
 	}

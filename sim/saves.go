@@ -42,7 +42,7 @@ func (t *tiered) queueSaves() {
 func (t *tiered) queueSave(j saveJob) {
 	t.saves = append(t.saves, j)
 	if t.pool != nil {
-		t.pool.Save(&j.req.table, j.blocks, j.step)
+		t.pool.Save(j.req.Grant, j.blocks, j.step)
 	}
 }
 

@@ -15,9 +15,10 @@ type selection struct {
 	apart  bool       // the policy decides for each query head
 	// blocks that a group selects, including sinks and window; an initial estimate if not fixed
 	budget  int
-	sample  kv.Sample // (layer, KV head) groups that the cache simulates
-	counted []int32   // groups with known selections: all if sizes differ by head
-	named   bool      // a step needs the selected blocks, not only their number
+	sample  kv.Sample    // (layer, KV head) groups that the cache simulates
+	counted []int32      // groups with known selections: all if sizes differ by head
+	named   bool         // a step needs the selected blocks, not only their number
+	stopped func() error // returns why the run must end, or nil
 
 	ends, lasts []int64 // by round: heads that end in it, and the blocks that they attend to in it
 }
@@ -37,10 +38,10 @@ type selector interface {
 	recall(*request)
 }
 
-// newSelection returns the selection of a server. interrupted returns why its run must end, or nil.
-func newSelection(cfg *Config, interrupted func() error) (*selection, error) {
+// newSelection returns the selection of a server. stopped returns why its run must end, or nil.
+func newSelection(cfg *Config, stopped func() error) (*selection, error) {
 	spec := &cfg.Spec
-	s := &selection{Config: cfg, sample: kv.FullSample(cfg.Geometry)}
+	s := &selection{Config: cfg, sample: kv.FullSample(cfg.Geometry), stopped: stopped}
 	all := s.sample.Groups
 	if spec.Simulation.Heads == "sampled" {
 		s.sample = kv.HashSample(cfg.Geometry, spec.Simulation.Groups, cfg.Seed)
@@ -65,9 +66,9 @@ func newSelection(cfg *Config, interrupted func() error) (*selection, error) {
 	case s.DeviceSelects:
 		s.selector = onDevice{newest{s}}
 	case s.Library.ByLayer():
-		s.selector = layered{s, interrupted}
+		s.selector = layered{s}
 	default:
-		s.selector = cyclic{s, interrupted}
+		s.selector = cyclic{s}
 	}
 	return s, s.check()
 }

@@ -9,10 +9,7 @@ import (
 
 // cyclic is the library's selections of heads that decide by themselves. Each group replays one of
 // the library's cycles.
-type cyclic struct {
-	*selection
-	interrupted func() error
-}
+type cyclic struct{ *selection }
 
 func (s cyclic) alike() int { return 1 }
 
@@ -31,7 +28,7 @@ func (s cyclic) decide(r *request, candidates int) error {
 	}
 	r.cycles = r.cycles[:0]
 	for _, c := range r.cursors {
-		if err := s.interrupted(); err != nil { // one iteration may take a second
+		if err := s.stopped(); err != nil { // one iteration may take a second
 			return err
 		}
 		r.cycles = append(r.cycles, s.Library.Cycle(c, r.grid))
@@ -100,10 +97,7 @@ func (s newest) chooses(r *request, candidates int) bool {
 }
 
 // layered is the library's selections of heads that decide together in each layer.
-type layered struct {
-	*selection
-	interrupted func() error
-}
+type layered struct{ *selection }
 
 func (s layered) alike() int { return s.Geometry.KVHeads }
 
@@ -124,7 +118,7 @@ func (s layered) decide(r *request, candidates int) error {
 	}
 	group := 0
 	for i, layer := range r.layers {
-		if err := s.interrupted(); err != nil { // one iteration may take a second
+		if err := s.stopped(); err != nil { // one iteration may take a second
 			return err
 		}
 		used, picked := layer.Decide(r.grid, r.steps)

@@ -45,8 +45,6 @@ func newTiered(m resident) (*tiered, error) {
 	return &tiered{sizes: sizes{m, cache, sched.AllocatesByChunk(spec.Scheduler)}}, err
 }
 
-func (t *tiered) uniform() bool { return false }
-
 func (t *tiered) refuse(prompt, output, hit int) string {
 	need := t.peakNeed(prompt, output, hit)
 	have, _ := t.cache.Bytes()

@@ -17,8 +17,7 @@ func BenchmarkRadix(b *testing.B) { benchmark(b, NewRadix(70_000, 16, 0, below70
 func below70k() *Lower { return &Lower{Chunk: 16, DRAM: 6_000, SSD: 100_000, Eviction: LRU} }
 
 func benchmark(b *testing.B, p tiered) {
-	var t Table
-	g := Grant{Table: &t}
+	var g Grant
 	content := prefix.Content{Prompt: make([]prefix.Piece, 24)}
 	b.ReportAllocs()
 	for n := 0; b.Loop(); n++ {
@@ -29,7 +28,7 @@ func benchmark(b *testing.B, p tiered) {
 			}
 			content.Prompt[i] = prefix.Piece{ID: des.Hash(uint64(turn*24+i)) | 1, Tokens: 512}
 		}
-		t.Reset(&content, 24*512, 24*512, 256, uint64(n)+1)
+		g.Reset(&content, 24*512, 24*512, 256, uint64(n)+1)
 		p.Plan(des.Time(n))
 		p.Match(&g, 24*512)
 		for tokens := 512 * 24; tokens < 512*24+256; tokens++ {

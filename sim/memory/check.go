@@ -6,15 +6,14 @@ import (
 	"slices"
 )
 
-// Check verifies a pool against the tables of all grants: the references of a block equal the
-// tables that contain it, each unreferenced block is in the queue once, and the index contains
-// exactly the blocks with content.
+// Check verifies a pool against all grants: the references of a block equal the grants that contain
+// it, each unreferenced block is in the queue once, and the index contains exactly the blocks with
+// content.
 func (p *Pool) Check(grants iter.Seq[*Grant]) error {
 	refs, held := make([]int32, len(p.refs)), int64(0)
 	for g := range grants {
-		t := g.Table
-		held += int64(p.held(t))
-		for _, blocks := range [][]int32{t.blocks, t.parts.windowed} {
+		held += int64(p.held(g))
+		for _, blocks := range [][]int32{g.blocks, g.parts.windowed} {
 			for _, b := range blocks {
 				refs[b]++
 			}
@@ -32,7 +31,7 @@ func (p *Pool) Check(grants iter.Seq[*Grant]) error {
 	idle := 0
 	for b, n := range refs {
 		if n != p.refs[b] {
-			return fmt.Errorf("block %d counts %d references, %d tables have it", b, p.refs[b], n)
+			return fmt.Errorf("block %d counts %d references, %d grants have it", b, p.refs[b], n)
 		}
 		if n == 0 {
 			idle++
@@ -66,19 +65,18 @@ func (p *Pool) Check(grants iter.Seq[*Grant]) error {
 	return p.readers.check()
 }
 
-// Check verifies a tree against the tables of all grants: pages are conserved, the locks of a
-// node equal the requests whose last node is the node or a descendant, every node is found by its
-// keys, and every page has a unique number that matches the requests' block lists.
+// Check verifies a tree against all grants: pages are conserved, the locks of a node equal the
+// requests whose last node is the node or a descendant, every node is found by its keys, and every
+// page has a unique number that matches the requests' block lists.
 func (r *Radix) Check(grants iter.Seq[*Grant]) error {
 	owned, locks, places := 0, map[*node]int{}, map[int32]bool{}
 	for g := range grants {
-		t := g.Table
-		b := &t.branch
+		b := &g.branch
 		owned += b.owned
-		if len(t.blocks) != b.shared+b.owned {
-			return fmt.Errorf("a request names %d pages of %d", len(t.blocks), b.shared+b.owned)
+		if len(g.blocks) != b.shared+b.owned {
+			return fmt.Errorf("a request names %d pages of %d", len(g.blocks), b.shared+b.owned)
 		}
-		for _, p := range t.blocks[b.shared:] {
+		for _, p := range g.blocks[b.shared:] {
 			places[p] = true
 		}
 		shared := 0
@@ -86,7 +84,7 @@ func (r *Radix) Check(grants iter.Seq[*Grant]) error {
 			locks[n]++
 			shared += len(n.keys)
 			if at := b.shared - shared; at < 0 ||
-				!slices.Equal(t.blocks[at:at+len(n.keys)], n.places) {
+				!slices.Equal(g.blocks[at:at+len(n.keys)], n.places) {
 				return fmt.Errorf("a request has other pages than the tree where it has the tree's")
 			}
 		}

@@ -12,13 +12,11 @@ type Future struct {
 	chunk  int // tokens
 	ids    map[uint64]int32
 	keys   []uint64
-	depth  []int32 // by chunk: position in its prompt
-	chunks []int32 // chunks of all requests, concatenated
-	starts []int   // by request: start in chunks
-	uses   []int32 // requests of all chunks, concatenated
-	first  []int   // by chunk: index in uses of the first request that has not begun
-	end    []int
-	begun  []bool // by request
+	depth  []int32   // by chunk: position in its prompt
+	uses   [][]int32 // by chunk: requests, from the first one on that has not begun
+	chunks []int32   // chunks of all requests, concatenated
+	starts []int     // by request: start in chunks
+	begun  []bool    // by request
 }
 
 // NewFuture returns an empty Future with the given tokens per chunk.
@@ -27,10 +25,10 @@ func NewFuture(chunk int) *Future {
 }
 
 // Add adds the next request; numbers start at 1. A prompt truncated to prompt tokens shares only
-// the part that Table.Reset keeps. A prompt of 0 tokens has no uses.
+// the part that Grant.Reset keeps. A prompt of 0 tokens has no uses.
 func (f *Future) Add(content *prefix.Content, given, prompt int) {
 	if content != nil {
-		var t Table
+		var t Grant
 		t.Reset(content, given, prompt, 1, 0)
 		known := 0
 		for i, p := range t.pieces[:len(t.pieces)-1] {
@@ -45,37 +43,17 @@ func (f *Future) Add(content *prefix.Content, given, prompt int) {
 				id = int32(len(f.depth))
 				f.ids[key] = id
 				f.keys, f.depth = append(f.keys, key), append(f.depth, int32(end/f.chunk))
+				f.uses = append(f.uses, nil)
 			}
 			f.chunks = append(f.chunks, id)
+			f.uses[id] = append(f.uses[id], int32(f.Requests()))
 		}
 	}
-	f.starts = append(f.starts, len(f.chunks))
+	f.starts, f.begun = append(f.starts, len(f.chunks)), append(f.begun, false)
 }
 
 // Requests returns the number of requests.
-func (f *Future) Requests() int { return len(f.starts) - 1 }
-
-// Ready builds the index of uses after all requests are added.
-func (f *Future) Ready() {
-	f.end, f.first = make([]int, len(f.depth)), make([]int, len(f.depth))
-	for _, id := range f.chunks {
-		f.end[id]++
-	}
-	sum := 0
-	for id, n := range f.end {
-		f.first[id], f.end[id] = sum, sum
-		sum += n
-	}
-	f.uses, f.begun = make([]int32, sum), make([]bool, len(f.starts)-1)
-	for r := range f.begun {
-		for _, id := range f.of(r) {
-			f.uses[f.end[id]] = int32(r)
-			f.end[id]++
-		}
-	}
-}
-
-func (f *Future) of(request int) []int32 { return f.chunks[f.starts[request]:f.starts[request+1]] }
+func (f *Future) Requests() int { return len(f.begun) }
 
 // due returns the sort key of a chunk's next use. Within a prompt, later chunks are due later,
 // because a chunk is useless without the chunks before it.
@@ -84,13 +62,14 @@ func (f *Future) due(key uint64) uint64 {
 	if !ok {
 		return math.MaxUint64
 	}
-	for f.first[id] < f.end[id] && f.begun[f.uses[f.first[id]]] {
-		f.first[id]++
+	uses := f.uses[id]
+	for len(uses) > 0 && f.begun[uses[0]] {
+		uses = uses[1:]
 	}
-	if f.first[id] == f.end[id] {
+	if f.uses[id] = uses; len(uses) == 0 {
 		return math.MaxUint64
 	}
-	return uint64(f.uses[f.first[id]])<<32 | uint64(f.depth[id])
+	return uint64(uses[0])<<32 | uint64(f.depth[id])
 }
 
 // begins records that a request begins its prefill and updates the next use of its chunks.
@@ -100,7 +79,7 @@ func (l *Lower) begins(number uint64) {
 		return
 	}
 	f.begun[number-1] = true
-	for _, id := range f.of(int(number - 1)) {
+	for _, id := range f.chunks[f.starts[number-1]:f.starts[number]] {
 		l.dram.redate(f.keys[id])
 		l.ssd.redate(f.keys[id])
 	}

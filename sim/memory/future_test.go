@@ -40,11 +40,10 @@ func hits(all []asked, eviction string, capacity int) (n int) {
 	for _, a := range all {
 		f.Add(a.content(), 2*len(a)+1, 2*len(a)+1)
 	}
-	f.Ready()
 	l := &Lower{Chunk: 1, DRAM: int64(capacity), Eviction: eviction, Future: f}
 	l.begin()
 	for i, a := range all {
-		var t Table
+		var t Grant
 		t.Reset(a.content(), 2*len(a)+1, 2*len(a)+1, 1, uint64(i+1))
 		hit := l.find(&t, 0, 2, 2*len(a)+1).Tokens / 2
 		n += hit
@@ -122,6 +121,5 @@ func BenchmarkFuture(b *testing.B) {
 			}
 			f.Add(c, 24*512, 24*512)
 		}
-		f.Ready()
 	}
 }

@@ -53,39 +53,38 @@ func (h *Hot) Grow(g *Grant, tokens, now int) bool { return h.extend(g, tokens, 
 // Room reports whether both tiers have room to extend a grant to the given tokens. With Keep
 // HBM is no limit, because its blocks can be reclaimed.
 func (h *Hot) Room(g *Grant, tokens int) bool {
-	grown := *g
-	grown.Blocks = h.blocks(tokens)
-	need := h.bytes(grown.Blocks-g.Blocks, h.wants(&grown)-g.Hot)
+	all := h.blocks(tokens)
+	need := h.bytes(all-g.all, h.wants(g, all)-g.hot)
 	return h.Pool.Room(g, tokens) && (h.cfg.Keep || h.used+need <= h.cfg.HBM)
 }
 
 // extend takes HBM and DRAM for a grant that grows to the given tokens, if DRAM keeps blocks free.
 func (h *Hot) extend(g *Grant, tokens, now, keep int) bool {
-	before := g.Blocks
-	g.Blocks = max(before, h.blocks(tokens))
-	if h.remain(g.Table, tokens) < keep || !h.hold(g, before) {
-		g.Blocks = before
+	before := g.all
+	g.all = max(before, h.blocks(tokens))
+	if h.remain(g, tokens) < keep || !h.hold(g, before) {
+		g.all = before
 		return false
 	}
-	return h.grant(g.Table, tokens, now, keep)
+	return h.grant(g, tokens, now, keep)
 }
 
 // hold allocates HBM for a grant that grew from before blocks.
 func (h *Hot) hold(g *Grant, before int64) bool {
 	for {
-		hot := h.wants(g)
-		need := h.bytes(g.Blocks-before, hot-g.Hot)
+		hot := h.wants(g, g.all)
+		need := h.bytes(g.all-before, hot-g.hot)
 		short := h.used + need - h.cfg.HBM
 		if short <= 0 {
 			h.used += need
-			g.Hot = hot
+			g.hot = hot
 			return true
 		}
 		switch {
 		case before == 0 && h.arrives(g):
 		case !h.reclaim(short, g):
 			if before == 0 {
-				g.Gone = 0
+				g.gone = 0
 			}
 			return false
 		}
@@ -95,42 +94,42 @@ func (h *Hot) hold(g *Grant, before int64) bool {
 // arrives keeps the cached blocks of a new grant in DRAM if this saves HBM, and reports whether
 // it did. It applies once per grant. With Keep cached blocks enter HBM only if there is room.
 func (h *Hot) arrives(g *Grant) bool {
-	cached := min(g.Blocks, int64(g.Cached/h.blockTokens))
-	if !h.cfg.Keep || g.Gone > 0 || cached <= h.cfg.Slots {
+	cached := min(g.all, int64(g.Cached/h.blockTokens))
+	if !h.cfg.Keep || g.gone > 0 || cached <= h.cfg.Slots {
 		return false
 	}
-	g.Gone = cached
+	g.gone = cached
 	return true
 }
 
-// wants returns the number of a grant's blocks in HBM: its buffer, or all blocks that it
-// computes. Cached blocks are in DRAM and are read through a buffer. With Keep they also enter
-// HBM if there is room.
-func (h *Hot) wants(g *Grant) int64 {
+// wants returns the number of a grant's blocks in HBM if it has that many in all: its buffer, or
+// all blocks that it computes. Cached blocks are in DRAM and are read through a buffer. With Keep
+// they also enter HBM if there is room.
+func (h *Hot) wants(g *Grant, all int64) int64 {
 	cached := int64(g.Cached / h.blockTokens)
 	switch {
-	case g.Settled && !g.Kept:
-		return min(g.Blocks, h.cfg.Slots)
-	case g.Gone > 0:
-		return g.Blocks - g.Gone + h.cfg.Slots
+	case g.settled && !g.kept:
+		return min(all, h.cfg.Slots)
+	case g.gone > 0:
+		return all - g.gone + h.cfg.Slots
 	case cached > 0 && !h.cfg.Keep:
-		return min(g.Blocks, max(0, g.Blocks-cached)+h.cfg.Slots)
+		return min(all, max(0, all-cached)+h.cfg.Slots)
 	}
-	return g.Blocks
+	return all
 }
 
 // shrink frees the HBM blocks of a grant beyond wants.
 func (h *Hot) shrink(g *Grant) {
-	hot := min(g.Hot, h.wants(g))
-	h.used -= h.bytes(0, g.Hot-hot)
-	g.Hot = hot
+	hot := min(g.hot, h.wants(g, g.all))
+	h.used -= h.bytes(0, g.hot-hot)
+	g.hot = hot
 }
 
 // Settle ends a grant's prefill.
 func (h *Hot) Settle(g *Grant) {
-	g.Settled = true
+	g.settled = true
 	if h.cfg.Keep {
-		g.Kept = true
+		g.kept = true
 		h.kept = append(h.kept, g)
 		return
 	}
@@ -138,37 +137,37 @@ func (h *Hot) Settle(g *Grant) {
 }
 
 // Buffered reports whether a decoding grant looks its selection up in a buffer.
-func (h *Hot) Buffered(g *Grant) bool { return !g.Kept || g.Gone > 0 }
+func (h *Hot) Buffered(g *Grant) bool { return !g.kept || g.gone > 0 }
 
 // Eighths returns the share of a grant's context that its buffer serves, from the first block
 // on, rounded up to eighths.
 func (h *Hot) Eighths(g *Grant) int {
-	if !g.Kept {
+	if !g.kept {
 		return 8
 	}
-	return int((8*g.Gone + g.Blocks - 1) / g.Blocks)
+	return int((8*g.gone + g.all - 1) / g.all)
 }
 
 // Whole reports whether all KV of a grant is in HBM.
-func (h *Hot) Whole(g *Grant) bool { return g.Hot == g.Blocks }
+func (h *Hot) Whole(g *Grant) bool { return g.hot == g.all }
 
 // Release frees a grant in both tiers.
 func (h *Hot) Release(g *Grant, ended bool) {
 	if i := slices.Index(h.kept, g); i >= 0 {
 		h.kept = slices.Delete(h.kept, i, i+1)
 	}
-	h.used -= h.bytes(g.Blocks, g.Hot)
+	h.used -= h.bytes(g.all, g.hot)
 	h.Pool.Release(g, ended)
-	g.Blocks, g.Hot, g.Gone, g.Settled, g.Kept = 0, 0, 0, false, false
+	g.buffer = buffer{}
 }
 
 // Check verifies that the used bytes of HBM equal the sum over grants, and verifies DRAM.
 func (h *Hot) Check(grants iter.Seq[*Grant]) error {
 	var bytes int64
 	for g := range grants {
-		bytes += h.bytes(g.Blocks, g.Hot)
-		if want := h.wants(g); g.Hot != want {
-			return fmt.Errorf("a request of %d blocks has %d in HBM, not %d", g.Blocks, g.Hot, want)
+		bytes += h.bytes(g.all, g.hot)
+		if want := h.wants(g, g.all); g.hot != want {
+			return fmt.Errorf("a request of %d blocks has %d in HBM, not %d", g.all, g.hot, want)
 		}
 	}
 	if bytes != h.used || h.used > h.cfg.HBM {

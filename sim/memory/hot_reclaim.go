@@ -11,7 +11,7 @@ func (h *Hot) reclaim(short int64, growing *Grant) bool {
 	var all int64
 	for _, g := range h.kept {
 		all += max(0, h.gives(g)) * h.cfg.Block
-		if h.gives(g) > 0 && (most == nil || g.Blocks-g.Gone > most.Blocks-most.Gone) {
+		if h.gives(g) > 0 && (most == nil || g.all-g.gone > most.all-most.gone) {
 			most = g
 		}
 	}
@@ -19,10 +19,10 @@ func (h *Hot) reclaim(short int64, growing *Grant) bool {
 		return false
 	}
 	blocks := (short + h.cfg.Block - 1) / h.cfg.Block
-	if most.Gone == 0 {
-		most.Gone = h.cfg.Slots // size of its buffer
+	if most.gone == 0 {
+		most.gone = h.cfg.Slots // size of its buffer
 	}
-	most.Gone = min(most.Blocks, most.Gone+blocks)
+	most.gone = min(most.all, most.gone+blocks)
 	if most != growing {
 		h.shrink(most)
 	}
@@ -31,8 +31,8 @@ func (h *Hot) reclaim(short int64, growing *Grant) bool {
 
 // gives is the number of HBM blocks that a request could give up.
 func (h *Hot) gives(g *Grant) int64 {
-	if g.Gone == 0 {
-		return g.Blocks - h.cfg.Slots
+	if g.gone == 0 {
+		return g.all - h.cfg.Slots
 	}
-	return g.Blocks - g.Gone
+	return g.all - g.gone
 }

@@ -15,7 +15,7 @@ func hotOf(hbm, dram int64, keep bool) *Hot {
 
 // admit prefills a request of n tokens and reports whether there was room.
 func admit(h *Hot, tokens int) (*Grant, bool) {
-	g := &Grant{Table: &Table{}}
+	g := &Grant{}
 	if !h.Admit(g, tokens, tokens) {
 		return nil, false
 	}
@@ -53,8 +53,8 @@ func fill(t *testing.T, h *Hot, tokens int, want int64) {
 		t.Errorf("%+v: %d requests, want %d, fits %v", h.cfg, len(all), want, h.Fits(tokens))
 	}
 	for _, g := range all {
-		if !h.cfg.Keep && g.Hot != 4 || h.Whole(g) != (g.Hot == g.Blocks) {
-			t.Fatalf("%+v: %d blocks in HBM", h.cfg, g.Hot)
+		if !h.cfg.Keep && g.hot != 4 || h.Whole(g) != (g.hot == g.all) {
+			t.Fatalf("%+v: %d blocks in HBM", h.cfg, g.hot)
 		}
 		h.Release(g, true)
 	}
@@ -73,25 +73,25 @@ func TestHotSpillsBlockByBlock(t *testing.T) {
 		t.Fatal("two requests of 20 and 21 blocks fit 50")
 	}
 	c, ok := admit(h, 160) // 51 blocks: 1,510 bytes short, two blocks for the third, four for a buffer
-	if !ok || !h.Whole(a) || !h.Whole(c) || b.Gone != 6 || b.Hot != 21-6+4 || h.Eighths(b) != 3 {
+	if !ok || !h.Whole(a) || !h.Whole(c) || b.gone != 6 || b.hot != 21-6+4 || h.Eighths(b) != 3 {
 		t.Fatalf("a third: %v, %+v %+v %+v", ok, a, b, c)
 	}
-	if d, ok := admit(h, 16); !ok || a.Gone != 5 || b.Gone != 6 || d.Hot != 1 {
+	if d, ok := admit(h, 16); !ok || a.gone != 5 || b.gone != 6 || d.hot != 1 {
 		t.Fatalf("a fourth: %v, %+v %+v", ok, a, b)
 	}
 	// 20 of 21 blocks are in DRAM, and there is no room for them
-	e := &Grant{Table: &Table{}, Cached: 320}
-	if !h.Admit(e, 336, 336) || e.Gone != 20 || e.Hot != 1+4 {
+	e := &Grant{Cached: 320}
+	if !h.Admit(e, 336, 336) || e.gone != 20 || e.hot != 1+4 {
 		t.Errorf("of a prompt that was prefilled elsewhere: %+v", e)
 	}
 	h.Release(a, true)
 	h.Release(c, true)
-	if a.Gone != 0 || h.Whole(b) {
+	if a.gone != 0 || h.Whole(b) {
 		t.Errorf("released %+v, blocks came back to %+v", a, b)
 	}
 	h = hotOf(50_000, 1<<40, true)
 	b, _ = admit(h, 16*49)
-	if !h.Whole(b) || !h.Grow(b, 16*50, 16*50) || h.Whole(b) || b.Gone != 5 || b.Hot != 49 {
+	if !h.Whole(b) || !h.Grow(b, 16*50, 16*50) || h.Whole(b) || b.gone != 5 || b.hot != 49 {
 		t.Errorf("the 50th block: %+v", b)
 	}
 }
@@ -107,7 +107,7 @@ func TestHotAccounts(t *testing.T) {
 			before := gone(all)
 			switch n := r.IntN(10); {
 			case n < 2 || len(all) == 0:
-				g := &Grant{Table: &Table{}}
+				g := &Grant{}
 				if r.IntN(3) == 0 {
 					g.Cached = r.IntN(300)
 				}
@@ -116,7 +116,7 @@ func TestHotAccounts(t *testing.T) {
 				}
 			case n < 7:
 				g := all[r.IntN(len(all))]
-				if !g.Settled && r.IntN(2) == 0 {
+				if !g.settled && r.IntN(2) == 0 {
 					h.Settle(g)
 				} else if h.Grow(g, tokens[g]+1, tokens[g]+1) {
 					tokens[g]++
@@ -147,7 +147,7 @@ func TestHotAccounts(t *testing.T) {
 func gone(all []*Grant) (n int64) {
 	for _, g := range all {
 		if g.Cached == 0 {
-			n += g.Gone
+			n += g.gone
 		}
 	}
 	return n

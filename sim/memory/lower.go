@@ -72,17 +72,34 @@ func (b *below[T]) Written(dram, ssd des.Time) {
 	b.lower.written(dram, ssd)
 }
 
-// hit counts a hit of a block. It reports whether the chunk that ends there must be written.
-func (b *below[T]) hit(block int32) bool {
-	if b.hits[block] < math.MaxUint8 {
-		b.hits[block]++
+// begins records the loads and the hits of a grant that begins with matched blocks. It calls keep
+// for each chunk, blocks [from, to), whose hits have it written. Chunks are loaded before one that
+// is written evicts them, and the end of a text is used and written first, so that LRU loses it
+// first.
+func (b *below[T]) begins(g *Grant, matched []int32, key func(i int) uint64,
+	keep func(from, to int)) {
+	l := b.lower
+	if l == nil {
+		return
 	}
-	return b.ends[block] && int(b.hits[block]) == b.lower.Hits
+	l.begins(g.own)
+	l.take(g)
+	g.load, g.loaded = Load{}, g.load
+	for to := len(matched) / l.Chunk * l.Chunk; to > 0; to -= l.Chunk {
+		last := matched[to-1]
+		l.touch(key(to - 1))
+		if b.hits[last] < math.MaxUint8 {
+			b.hits[last]++
+		}
+		if b.ends[last] && int(b.hits[last]) == l.Hits && l.write(key(to-1)) {
+			keep(to-l.Chunk, to)
+		}
+	}
 }
 
-// fetches reports whether a table that holds no blocks waits for what it loads.
-func (b *below[T]) fetches(t *Table) bool {
-	return b.lower != nil && b.lower.Async && t.load.Tokens > 0
+// fetches reports whether a grant that holds no blocks waits for what it loads.
+func (b *below[T]) fetches(g *Grant) bool {
+	return b.lower != nil && b.lower.Async && g.load.Tokens > 0
 }
 
 // Kept returns the time when the oldest save ends and its blocks are released. ok is false if there
@@ -108,27 +125,27 @@ func (l *Lower) begin() {
 // match extends an HBM match of the given blocks with chunks of the tiers below. It returns the
 // number of leading tokens that the prefill can skip: the tokens in HBM plus, unless Async, the
 // tokens that its first step loads.
-func (l *Lower) match(t *Table, blocks, blockTokens, target int) (tokens int) {
+func (l *Lower) match(g *Grant, blocks, blockTokens, target int) (tokens int) {
 	tokens = blocks * blockTokens
 	if l == nil {
 		return tokens
 	}
-	t.load = l.find(t, blocks, blockTokens, target)
-	l.findStored(t, tokens, target, blockTokens)
+	g.load = l.find(g, blocks, blockTokens, target)
+	l.findStored(g, tokens, target, blockTokens)
 	if l.Async {
 		return tokens
 	}
-	return tokens + t.load.Tokens
+	return tokens + g.load.Tokens
 }
 
 // find extends a match of the given blocks in the tiers below, for hits of less than target tokens.
 // It returns the tokens to load.
-func (l *Lower) find(t *Table, blocks, blockTokens, target int) (load Load) {
+func (l *Lower) find(g *Grant, blocks, blockTokens, target int) (load Load) {
 	size := l.Chunk * blockTokens
-	chain := prefix.NewChain(t.pieces)
+	chain := prefix.NewChain(g.pieces)
 	from := blocks * blockTokens
 	to := from
-	t.chunks = t.chunks[:0]
+	g.chunks = g.chunks[:0]
 	for end := from/size*size + size; end < target; end += size {
 		key, ok := chain.Key(end)
 		if !ok {
@@ -141,30 +158,30 @@ func (l *Lower) find(t *Table, blocks, blockTokens, target int) (load Load) {
 			}
 			load.SSD += end - to
 		}
-		t.chunks = append(t.chunks, key)
+		g.chunks = append(g.chunks, key)
 		to = end
 	}
 	if load.Tokens = to - from; to > from && l.Worth != nil && !l.Worth(from, to, load.SSD) {
-		t.chunks = t.chunks[:0]
+		g.chunks = g.chunks[:0]
 		return Load{}
 	}
 	return load
 }
 
-// findStored makes a table load the tokens that the trace declares to be in DRAM, if they exceed
+// findStored makes a grant load the tokens that the trace declares to be in DRAM, if they exceed
 // the tokens found.
-func (l *Lower) findStored(t *Table, hit, target, blockTokens int) {
-	to := min(t.stored, (target-1)/blockTokens*blockTokens)
-	if to > hit+t.load.Tokens && (l.Worth == nil || l.Worth(hit, to, 0)) {
-		t.load, t.chunks = Load{Tokens: to - hit}, t.chunks[:0]
+func (l *Lower) findStored(g *Grant, hit, target, blockTokens int) {
+	to := min(g.stored, (target-1)/blockTokens*blockTokens)
+	if to > hit+g.load.Tokens && (l.Worth == nil || l.Worth(hit, to, 0)) {
+		g.load, g.chunks = Load{Tokens: to - hit}, g.chunks[:0]
 	}
 }
 
-// take records the load of a table's chunks. It updates their recency from the end of the text to
+// take records the load of a grant's chunks. It updates their recency from the end of the text to
 // its beginning, so that the beginning is most recent. Chunks from SSD enter DRAM.
-func (l *Lower) take(t *Table) {
-	for i := len(t.chunks) - 1; i >= 0; i-- {
-		key := t.chunks[i]
+func (l *Lower) take(g *Grant) {
+	for i := len(g.chunks) - 1; i >= 0; i-- {
+		key := g.chunks[i]
 		if place := l.dram.has(key, l.now); place > 0 {
 			l.dram.use(place)
 			continue
@@ -176,7 +193,7 @@ func (l *Lower) take(t *Table) {
 			l.spill(l.dram.last)
 		}
 	}
-	t.chunks = t.chunks[:0]
+	g.chunks = g.chunks[:0]
 }
 
 // touch updates the recency of a chunk that is used in HBM. The chunk's write may still be pending.

@@ -36,7 +36,7 @@ type Memory interface {
 	// Of a prefix cache: Read adds a reader in the step that is prepared. Reread, called after all
 	// Read calls, returns the repeated reads of the step in tokens. Lost returns the numbers of
 	// evicted blocks, and of evicted chunks of the tiers below HBM.
-	Read(*Table)
+	Read(*Grant)
 	Reread() (tokens int64)
 	Lost() (hbm, dram, ssd int64)
 	// Of tiers below HBM: Plan sets the planning time and releases what has been saved by then. Writes

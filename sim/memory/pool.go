@@ -85,19 +85,18 @@ func (p *Pool) Tokens(n int64) int64 {
 // Match returns the number of leading tokens of a new prefill whose KV is in the pool, or will be
 // when the planned step has run, including tokens that its first step loads.
 func (p *Pool) Match(g *Grant, target int) int {
-	t := g.Table
 	switch {
 	case p.Unshared:
 		return g.Cached
-	case t.parts.rows > 0: // its load has already been granted
-		return t.full * p.blockTokens
+	case g.parts.rows > 0: // its load has already been granted
+		return g.full * p.blockTokens
 	}
-	if t.at != p.version {
-		t.match, t.at, p.texts = t.match[:0], p.version, p.texts[:0]
-		chain := prefix.NewChain(t.pieces)
+	if g.at != p.version {
+		g.match, g.at, p.texts = g.match[:0], p.version, p.texts[:0]
+		chain := prefix.NewChain(g.pieces)
 		for n := p.blockTokens; n < target; n += p.blockTokens {
 			key, ok := chain.Key(n)
-			if !ok || !p.find(&t.match, key, 0, p.Layers.Full) {
+			if !ok || !p.find(&g.match, key, 0, p.Layers.Full) {
 				break
 			}
 			p.texts = append(p.texts, key)
@@ -105,13 +104,13 @@ func (p *Pool) Match(g *Grant, target int) int {
 		if n := len(p.texts); p.Drafts && n > 0 {
 			p.texts = p.texts[:n-1]
 		}
-		if t.parts.hit = len(p.texts); p.Layers.Windowed > 0 {
-			t.parts.hit = p.endInWindow(t)
+		if g.parts.hit = len(p.texts); p.Layers.Windowed > 0 {
+			g.parts.hit = p.endInWindow(g)
 		} else {
-			t.match = t.match[:t.parts.hit]
+			g.match = g.match[:g.parts.hit]
 		}
 	}
-	return p.lower.match(t, t.parts.hit, p.blockTokens, target)
+	return p.lower.match(g, g.parts.hit, p.blockTokens, target)
 }
 
 // key returns the key of a text's i-th block. Blocks of layers that keep the whole context come
@@ -140,50 +139,49 @@ func (p *Pool) find(to *[]int32, text uint64, from, end int) bool {
 // Fetch reports whether the match must be loaded before the prefill begins, and allocates blocks
 // for it. ok is false if there is no room.
 func (p *Pool) Fetch(g *Grant) (loads, ok bool) {
-	t := g.Table
-	if t.parts.rows > 0 || !p.fetches(t) {
+	if g.parts.rows > 0 || !p.fetches(g) {
 		return false, true
 	}
-	return true, p.grant(t, t.parts.hit*p.blockTokens+t.load.Tokens, 0, 0)
+	return true, p.grant(g, g.parts.hit*p.blockTokens+g.load.Tokens, 0, 0)
 }
 
 // Landed makes the blocks that a request has loaded visible to other requests.
 func (p *Pool) Landed(g *Grant) {
-	for t := g.Table; t.full < t.parts.rows; {
-		p.enter(t)
+	for g.full < g.parts.rows {
+		p.enter(g)
 	}
 }
 
 // Admit grants blocks for the given tokens if the watermark stays free. The planned step computes
 // the first now tokens.
 func (p *Pool) Admit(g *Grant, tokens, now int) bool {
-	return p.grant(g.Table, tokens, now, p.watermark)
+	return p.grant(g, tokens, now, p.watermark)
 }
 
 // Grow extends a grant to the given tokens and may use the last free block. The planned step
 // computes the first now tokens.
 func (p *Pool) Grow(g *Grant, tokens, now int) bool {
-	return p.grant(g.Table, tokens, now, 0)
+	return p.grant(g, tokens, now, 0)
 }
 
 // Room reports whether the queue has enough blocks to extend a grant to the given tokens. Matched
 // blocks in the queue also take up free blocks.
 func (p *Pool) Room(g *Grant, tokens int) bool {
-	return p.remain(g.Table, tokens) >= 0
+	return p.remain(g, tokens) >= 0
 }
 
 // remain returns the blocks that are free after a grant to the given tokens.
-func (p *Pool) remain(t *Table, tokens int) int {
-	held, from := p.held(t), t.parts.from
-	if t.parts.rows == 0 {
-		held, from = len(t.match)-p.idle(t.match), p.windowFrom(t.parts.hit)
+func (p *Pool) remain(g *Grant, tokens int) int {
+	held, from := p.held(g), g.parts.from
+	if g.parts.rows == 0 {
+		held, from = len(g.match)-p.idle(g.match), p.windowFrom(g.parts.hit)
 	}
 	return p.free - (p.need(p.blocks(tokens), from) - held)
 }
 
-// held returns the number of a table's blocks.
-func (p *Pool) held(t *Table) int {
-	return t.parts.rows*p.Layers.Full + (t.parts.rows-t.parts.from)*p.Layers.Windowed
+// held returns the number of a grant's blocks.
+func (p *Pool) held(g *Grant) int {
+	return g.parts.rows*p.Layers.Full + (g.parts.rows-g.parts.from)*p.Layers.Windowed
 }
 
 // idle counts the matched blocks that no request holds.
@@ -196,17 +194,17 @@ func (p *Pool) idle(match []int32) (n int) {
 	return n
 }
 
-func (p *Pool) grant(t *Table, tokens, now, keep int) bool {
-	h, rows := &t.parts, p.blocks(tokens)
+func (p *Pool) grant(g *Grant, tokens, now, keep int) bool {
+	h, rows := &g.parts, p.blocks(tokens)
 	begins := h.rows == 0
 	if !begins {
-		p.slide(t)
+		p.slide(g)
 	}
-	if (begins || rows > h.rows) && p.remain(t, tokens) < keep {
+	if (begins || rows > h.rows) && p.remain(g, tokens) < keep {
 		return false
 	}
 	if begins {
-		p.begin(t)
+		p.begin(g)
 	}
 	if p.Unshared && rows > h.rows {
 		p.free -= (rows - h.rows) * (p.Layers.Full + p.Layers.Windowed)
@@ -214,61 +212,49 @@ func (p *Pool) grant(t *Table, tokens, now, keep int) bool {
 	}
 	for ; h.rows < rows; h.rows++ {
 		for range p.Layers.Full {
-			t.blocks = append(t.blocks, p.take())
+			g.blocks = append(g.blocks, p.take())
 		}
 		for range p.Layers.Windowed {
 			h.windowed = append(h.windowed, p.take())
 		}
 	}
-	for !p.Late && !p.Unshared && t.full < now/p.blockTokens {
-		p.enter(t)
+	for !p.Late && !p.Unshared && g.full < now/p.blockTokens {
+		p.enter(g)
 	}
 	h.computed = now
 	return true
 }
 
-// begin gives a table its matched blocks.
-func (p *Pool) begin(t *Table) {
-	for _, b := range t.match {
+// begin gives a grant its matched blocks.
+func (p *Pool) begin(g *Grant) {
+	for _, b := range g.match {
 		if p.refs[b]++; p.refs[b] == 1 {
 			p.unlink(b)
 		}
 	}
-	if p.lower != nil {
-		p.lower.begins(t.own)
-		p.lower.take(t) // before a chunk that is written evicts these chunks
-		for i, b := range t.match {
-			if p.hit(b) && p.lower.write(p.keys[b]) {
-				p.keep(t, t.match[i+1-p.lower.Chunk:i+1])
-			}
-		}
-		// A hit in HBM also updates recency below, the end of the text first.
-		for i := len(t.match) / p.lower.Chunk * p.lower.Chunk; i > 0; i -= p.lower.Chunk {
-			p.lower.touch(p.keys[t.match[i-1]])
-		}
-		t.load, t.loaded = Load{}, t.load
-	}
-	h, full := &t.parts, t.parts.hit*p.Layers.Full
-	t.blocks, h.windowed = append(t.blocks, t.match[:full]...), append(h.windowed, t.match[full:]...)
-	t.full, h.rows, h.from = h.hit, h.hit, p.windowFrom(h.hit)
+	p.begins(g, g.match, func(i int) uint64 { return p.keys[g.match[i]] },
+		func(from, to int) { p.keep(g, g.match[from:to]) })
+	h, full := &g.parts, g.parts.hit*p.Layers.Full
+	g.blocks, h.windowed = append(g.blocks, g.match[:full]...), append(h.windowed, g.match[full:]...)
+	g.full, h.rows, h.from = h.hit, h.hit, p.windowFrom(h.hit)
 	h.computed, h.hit = h.hit*p.blockTokens, 0
-	t.match, t.at = t.match[:0], 0
-	t.chain = prefix.NewChain(t.pieces)
+	g.match, g.at = g.match[:0], 0
+	g.chain = prefix.NewChain(g.pieces)
 }
 
-// enter adds the blocks of the next BlockTokens tokens of a table to the index if their text is
+// enter adds the blocks of the next BlockTokens tokens of a grant to the index if their text is
 // known.
-func (p *Pool) enter(t *Table) {
-	t.full++
-	if key, ok := t.chain.Key(t.full * p.blockTokens); ok {
-		p.enterRow(t, key)
+func (p *Pool) enter(g *Grant) {
+	g.full++
+	if key, ok := g.chain.Key(g.full * p.blockTokens); ok {
+		p.enterRow(g, key)
 		p.version++
 		if l := p.lower; l != nil {
-			b := t.blocks[t.full-1]
+			b := g.blocks[g.full-1]
 			p.hits[b] = 0
-			p.ends[b] = t.full%l.Chunk == 0 && t.full*p.blockTokens > t.stored
+			p.ends[b] = g.full%l.Chunk == 0 && g.full*p.blockTokens > g.stored
 			if p.ends[b] && !l.Back && l.Hits == 0 && l.write(key) {
-				p.keep(t, t.blocks[t.full-l.Chunk:t.full])
+				p.keep(g, g.blocks[g.full-l.Chunk:g.full])
 			}
 		}
 	}
@@ -280,11 +266,11 @@ func (p *Pool) put(b int32, key uint64) {
 	p.index.Insert(p.keys, b)
 }
 
-// keep references the blocks of a table's chunk until its save ends.
-func (p *Pool) keep(t *Table, blocks []int32) {
+// keep references the blocks of a grant's chunk until its save ends.
+func (p *Pool) keep(g *Grant, blocks []int32) {
 	for _, b := range blocks {
 		p.refs[b]++
-		t.written = p.kept.add(b, never)
+		g.written = p.kept.add(b, never)
 	}
 }
 
@@ -317,31 +303,30 @@ func (p *Pool) take() int32 {
 // its blocks are released after the saves, so that the end of its text is evicted first. vLLM
 // delays the free of such requests too.
 func (p *Pool) Release(g *Grant, ended bool) {
-	t := g.Table
-	p.readers.end(t)
+	p.readers.end(g)
 	switch {
 	case p.Unshared:
-		p.free += p.held(t)
-	case ended && t.written > p.kept.ended:
+		p.free += p.held(g)
+	case ended && g.written > p.kept.ended:
 		until := p.kept.held[len(p.kept.held)-1].until
-		for _, b := range slices.Backward(t.blocks) {
+		for _, b := range slices.Backward(g.blocks) {
 			p.kept.add(b, until)
 		}
 	default:
 		for first := range p.Layers.Full { // as vLLM: one of the blocks of all rows after the other
-			for row := t.parts.rows - 1; row >= 0; row-- {
-				p.giveUp(t.blocks[row*p.Layers.Full+first])
+			for row := g.parts.rows - 1; row >= 0; row-- {
+				p.giveUp(g.blocks[row*p.Layers.Full+first])
 			}
 		}
-		for _, b := range slices.Backward(t.parts.windowed) {
+		for _, b := range slices.Backward(g.parts.windowed) {
 			p.giveUp(b)
 		}
 	}
-	t.empty()
+	g.empty()
 }
 
 // Reread ends the step and returns the tokens that it reads repeatedly: for each block, the tokens
-// of its tables minus one.
+// of its readers minus one.
 func (p *Pool) Reread() (tokens int64) {
 	return p.readers.Reread() * int64(p.blockTokens) / int64(max(1, p.Layers.Full))
 }

@@ -112,7 +112,7 @@ func TestPoolIsTheNaiveOne(t *testing.T) {
 				live[id] = drawPair(t, uint64(step))
 			default:
 				act(t, pool, ref, live[id], n("what", 0, 9))
-				if len(live[id].grant.Table.blocks) == 0 && n("gone", 0, 2) == 0 {
+				if len(live[id].grant.blocks) == 0 && n("gone", 0, 2) == 0 {
 					delete(live, id)
 				}
 			}
@@ -151,8 +151,7 @@ func drawPair(t *rapid.T, own uint64) *pair {
 	} else {
 		p.naive.text = append(p.naive.text, letters(3, output)...)
 	}
-	p.grant.Table = &Table{}
-	p.grant.Table.Reset(content, p.target, p.target, output, own)
+	p.grant.Reset(content, p.target, p.target, output, own)
 	return p
 }
 
@@ -166,13 +165,13 @@ func letters(text, tokens int) (s []rune) {
 
 func act(t *rapid.T, pool *Pool, ref *naive, p *pair, what int) {
 	g := &p.grant
-	if len(g.Table.blocks) > 0 && what == 0 {
+	if len(g.blocks) > 0 && what == 0 {
 		pool.Release(g, true)
 		ref.release(&p.naive)
 		return
 	}
 	var hit []int
-	if len(g.Table.blocks) == 0 {
+	if len(g.blocks) == 0 {
 		hit = ref.match(&p.naive, p.target)
 		if got := pool.Match(g, p.target); got != len(hit)*ref.size {
 			t.Fatalf("%d tokens are found, want %d", got, len(hit)*ref.size)

@@ -94,24 +94,23 @@ func (r *Radix) Tokens(n int64) int64 { return n * int64(r.page) }
 // Match returns the number of leading tokens of a new prefill that are in the tree or that its
 // first step loads.
 func (r *Radix) Match(g *Grant, target int) int {
-	t := g.Table
-	b := &t.branch
+	b := &g.branch
 	b.target = target
 	if b.last != nil { // its load has already been granted
 		return b.shared * r.page
 	}
-	if t.at != r.version {
-		b.name(t, r.page)
+	if g.at != r.version {
+		b.name(g, r.page)
 		b.found, b.pages = r.walk(b.keys[:min(len(b.keys), (target-1)/r.page)])
-		t.at = r.version // a node may have been split
+		g.at = r.version // a node may have been split
 	}
-	return r.lower.match(t, b.pages, r.page, target)
+	return r.lower.match(g, b.pages, r.page, target)
 }
 
 // name computes the keys of a text's pages.
-func (b *branch) name(t *Table, page int) {
-	if b.keys = b.keys[:0]; len(t.pieces) > 0 {
-		chain := prefix.NewChain(t.pieces)
+func (b *branch) name(g *Grant, page int) {
+	if b.keys = b.keys[:0]; len(g.pieces) > 0 {
+		chain := prefix.NewChain(g.pieces)
 		for n := page; ; n += page {
 			key, ok := chain.Key(n)
 			if !ok {
@@ -160,17 +159,17 @@ func (r *Radix) split(n *node, pages int) *node {
 // Admit grants pages for the given tokens if the watermark stays free. The planned step computes
 // the first now tokens. Grow extends a grant to the given tokens.
 func (r *Radix) Admit(g *Grant, tokens, now int) bool {
-	return r.grant(g.Table, tokens, now, r.watermark)
+	return r.grant(g, tokens, now, r.watermark)
 }
 
 func (r *Radix) Grow(g *Grant, tokens, now int) bool {
-	return r.grant(g.Table, tokens, now, 0)
+	return r.grant(g, tokens, now, 0)
 }
 
 // Room reports whether free pages and unlocked leaves suffice to extend a grant to the given
 // tokens.
 func (r *Radix) Room(g *Grant, tokens int) bool {
-	b := &g.Table.branch
+	b := &g.branch
 	shared, evictable := b.shared, r.evictable
 	if b.last == nil { // the request would lock the nodes found by Match
 		shared = b.pages
@@ -183,14 +182,14 @@ func (r *Radix) Room(g *Grant, tokens int) bool {
 	return r.free+evictable >= r.pages(tokens)-shared-b.owned
 }
 
-func (r *Radix) grant(t *Table, tokens, now, keep int) bool {
-	b := &t.branch
+func (r *Radix) grant(g *Grant, tokens, now, keep int) bool {
+	b := &g.branch
 	begins := b.last == nil
 	if begins {
 		b.last, b.shared = b.found, b.pages
 		r.lock(b.last)
 	} else if done := min(b.computed, b.target); b.shared < done/r.page && b.computed <= b.target {
-		r.enter(t, done/r.page)
+		r.enter(g, done/r.page)
 	}
 	need := max(0, r.pages(tokens)-b.shared-b.owned)
 	if r.free+r.evictable-need < keep && (begins || need > 0) {
@@ -201,9 +200,13 @@ func (r *Radix) grant(t *Table, tokens, now, keep int) bool {
 		return false
 	}
 	if begins {
-		t.blocks = slices.Grow(t.blocks[:0], b.shared)[:b.shared]
-		r.fill(t, 0)
-		r.begins(t)
+		g.blocks = slices.Grow(g.blocks[:0], b.shared)[:b.shared]
+		r.fill(g, 0)
+		writes := false
+		r.begins(g, g.blocks, func(i int) uint64 { return b.keys[i] }, func(int, int) { writes = true })
+		if writes {
+			r.keep(b.last)
+		}
 	}
 	for r.free < need {
 		r.evict()
@@ -211,10 +214,10 @@ func (r *Radix) grant(t *Table, tokens, now, keep int) bool {
 	r.free -= need
 	b.owned += need
 	for range need {
-		t.blocks = append(t.blocks, r.numbers.take())
+		g.blocks = append(g.blocks, r.numbers.take())
 	}
-	if begins && t.loaded.Tokens > 0 && !r.lower.Async {
-		r.enter(t, b.shared+t.loaded.Tokens/r.page)
+	if begins && g.loaded.Tokens > 0 && !r.lower.Async {
+		r.enter(g, b.shared+g.loaded.Tokens/r.page)
 	}
 	b.computed = now
 	return true
@@ -222,15 +225,15 @@ func (r *Radix) grant(t *Table, tokens, now, keep int) bool {
 
 // enter inserts a request's first pages into the tree and releases its copies of pages that the
 // tree already has.
-func (r *Radix) enter(t *Table, pages int) {
-	b := &t.branch
+func (r *Radix) enter(g *Grant, pages int) {
+	b := &g.branch
 	at, had := r.walk(b.keys[:pages])
 	r.free += had - b.shared
-	r.numbers.giveUp(t.blocks[b.shared:had])
+	r.numbers.giveUp(g.blocks[b.shared:had])
 	b.owned -= pages - b.shared
 	if had < pages {
 		leaf := &node{parent: at, keys: slices.Clone(b.keys[had:pages]),
-			places: slices.Clone(t.blocks[had:pages]), children: map[uint64]*node{}}
+			places: slices.Clone(g.blocks[had:pages]), children: map[uint64]*node{}}
 		at.children[leaf.keys[0]] = leaf
 		r.link(leaf)
 		r.evictable += len(leaf.keys)
@@ -241,35 +244,35 @@ func (r *Radix) enter(t *Table, pages int) {
 	r.unlock(b.last)
 	from := b.shared
 	b.last, b.shared = at, pages
-	r.fill(t, from)
-	r.entered(t, had, pages)
+	r.fill(g, from)
+	r.entered(g, had, pages)
 }
 
 // fill copies the tree's page numbers into a request's block list, starting at the given page.
-func (r *Radix) fill(t *Table, from int) {
-	end := t.branch.shared
-	for n := t.branch.last; end > from; n = n.parent {
+func (r *Radix) fill(g *Grant, from int) {
+	end := g.branch.shared
+	for n := g.branch.last; end > from; n = n.parent {
 		end -= len(n.places)
-		copy(t.blocks[end:], n.places)
+		copy(g.blocks[end:], n.places)
 	}
 }
 
 // Release frees a grant. If the request has ended, its computed pages stay in the tree.
 func (r *Radix) Release(g *Grant, ended bool) {
-	b := &g.Table.branch
+	b := &g.branch
 	if b.last == nil {
 		return
 	}
-	r.readers.end(g.Table)
+	r.readers.end(g)
 	if pages := min(b.computed/r.page, len(b.keys)); ended && pages > b.shared {
-		r.enter(g.Table, pages)
+		r.enter(g, pages)
 	}
 	r.free += b.owned
-	r.numbers.giveUp(g.Table.blocks[b.shared:])
-	g.Table.blocks = g.Table.blocks[:0]
+	r.numbers.giveUp(g.blocks[b.shared:])
+	g.blocks = g.blocks[:0]
 	r.unlock(b.last)
-	b.last, b.shared, b.owned, b.computed, g.Table.at = nil, 0, 0, 0, 0
-	g.Table.loaded = Load{}
+	b.last, b.shared, b.owned, b.computed, g.at = nil, 0, 0, 0, 0
+	g.loaded = Load{}
 }
 
 // Reread ends the step and returns the tokens that it reads repeatedly.

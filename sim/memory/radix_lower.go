@@ -10,50 +10,30 @@ import "github.com/sparseserve/sparseserve/sim/des"
 // Fetch reports whether the match must be loaded before the prefill begins, and allocates pages
 // for it. ok is false if there is no room.
 func (r *Radix) Fetch(g *Grant) (loads, ok bool) {
-	t := g.Table
-	if t.branch.last != nil || !r.fetches(t) {
+	if g.branch.last != nil || !r.fetches(g) {
 		return false, true
 	}
-	return true, r.grant(t, t.branch.pages*r.page+t.load.Tokens, 0, 0)
+	return true, r.grant(g, g.branch.pages*r.page+g.load.Tokens, 0, 0)
 }
 
 // Landed makes the pages that a request has loaded visible to other requests.
-func (r *Radix) Landed(g *Grant) { r.enter(g.Table, len(g.Table.blocks)) }
-
-// begins records the loads and hits of a request that begins.
-func (r *Radix) begins(t *Table) {
-	l, b := r.lower, &t.branch
-	if l == nil {
-		return
-	}
-	l.begins(t.own)
-	l.take(t)
-	t.load, t.loaded = Load{}, t.load
-	writes := false
-	for i := b.shared / l.Chunk * l.Chunk; i > 0; i -= l.Chunk {
-		l.touch(b.keys[i-1])
-		writes = r.hit(t.blocks[i-1]) && l.write(b.keys[i-1]) || writes
-	}
-	if writes {
-		r.keep(b.last)
-	}
-}
+func (r *Radix) Landed(g *Grant) { r.enter(g, len(g.blocks)) }
 
 // entered writes the chunks of a text that entered the tree, with new pages from had on. It also
 // rewrites earlier chunks that the tier has evicted.
-func (r *Radix) entered(t *Table, had, pages int) {
-	l, b := r.lower, &t.branch
+func (r *Radix) entered(g *Grant, had, pages int) {
+	l, b := r.lower, &g.branch
 	if l == nil {
 		return
 	}
 	for i := had; i < pages; i++ {
-		r.hits[t.blocks[i]] = 0
-		r.ends[t.blocks[i]] = (i+1)%l.Chunk == 0 && (i+1)*r.page > t.stored
+		r.hits[g.blocks[i]] = 0
+		r.ends[g.blocks[i]] = (i+1)%l.Chunk == 0 && (i+1)*r.page > g.stored
 	}
 	writes := false
 	for i := pages / l.Chunk * l.Chunk; i > 0; i -= l.Chunk {
 		l.touch(b.keys[i-1])
-		if r.ends[t.blocks[i-1]] && !l.Back && l.Hits == 0 {
+		if r.ends[g.blocks[i-1]] && !l.Back && l.Hits == 0 {
 			writes = l.write(b.keys[i-1]) || writes
 		}
 	}

@@ -16,12 +16,11 @@ func TestLawNodesAreHeldWhileTheirChunksAreSaved(t *testing.T) {
 	for _, hits := range []int{0, 1} {
 		r := NewRadix(6, 4, 0, &Lower{Chunk: 2, DRAM: 4, Eviction: LRU, Hits: hits})
 		content := &prefix.Content{Prompt: []prefix.Piece{{ID: 7, Tokens: 20}}}
-		var tables []*Table
+		var grants []*Grant
 		serve := func() {
-			table := &Table{}
-			table.Reset(content, 20, 20, 4, uint64(len(tables)))
-			tables = append(tables, table)
-			g := &Grant{Table: table}
+			g := &Grant{}
+			g.Reset(content, 20, 20, 4, uint64(len(grants)))
+			grants = append(grants, g)
 			r.Plan(10)
 			r.Match(g, 20)
 			if !r.Admit(g, 20, 20) {
@@ -31,7 +30,7 @@ func TestLawNodesAreHeldWhileTheirChunksAreSaved(t *testing.T) {
 		}
 		check := func(used int64) {
 			t.Helper()
-			if err := r.Check(grantsOf(slices.Values(tables))); err != nil {
+			if err := r.Check(slices.Values(grants)); err != nil {
 				t.Fatal(err)
 			}
 			if got := r.Used(); got != used {
@@ -77,7 +76,7 @@ func TestLawTiersBelowATreeLoseEndsFirst(t *testing.T) {
 			w.now += des.Time(n("time", 0, 5))
 			r.Plan(w.now)
 			w.act(t, n("request", 0, 5), n("what", 0, 9), uint64(step+1))
-			if err := r.Check(grantsOf(w.tables)); err != nil {
+			if err := r.Check(w.grants); err != nil {
 				t.Fatal(err)
 			}
 			if n("saves", 0, 2) == 0 {
@@ -94,13 +93,13 @@ type world struct {
 	tree    *Radix
 	live    map[int]*pair
 	now     des.Time
-	texts   []*Table
+	texts   []*Grant
 	loading []*pair
 }
 
-func (w *world) tables(yield func(*Table) bool) {
+func (w *world) grants(yield func(*Grant) bool) {
 	for _, p := range w.live {
-		if !yield(p.grant.Table) {
+		if !yield(&p.grant) {
 			return
 		}
 	}
@@ -112,7 +111,7 @@ func (w *world) act(t *rapid.T, id, what int, own uint64) {
 	if p == nil {
 		p = drawPair(t, own)
 		w.live[id] = p
-		w.texts = append(w.texts, p.grant.Table)
+		w.texts = append(w.texts, &p.grant)
 		return
 	}
 	g := &p.grant
@@ -121,7 +120,7 @@ func (w *world) act(t *rapid.T, id, what int, own uint64) {
 		r.Landed(g)
 		return
 	}
-	b := &g.Table.branch
+	b := &g.branch
 	if b.last != nil && what < 2 {
 		r.Release(g, what == 0)
 		if p.tokens = 0; what == 0 {
@@ -131,13 +130,13 @@ func (w *world) act(t *rapid.T, id, what int, own uint64) {
 	}
 	if p.tokens < p.target && (b.last == nil || p.tokens == 0) {
 		p.tokens = r.Match(g, p.target)
-		found := g.Table.load
+		found := g.load
 		loads, ok := r.Fetch(g)
 		switch {
 		case loads && ok:
 			w.loading = append(w.loading, p)
-			if g.Table.Loaded() != found {
-				t.Fatalf("%+v is loaded, %+v was found", g.Table.Loaded(), found)
+			if g.Loaded() != found {
+				t.Fatalf("%+v is loaded, %+v was found", g.Loaded(), found)
 			}
 			fallthrough
 		case loads:

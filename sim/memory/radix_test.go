@@ -188,7 +188,7 @@ func actPlain(t *rapid.T, tree *Radix, ref *plain, p *pair, q *plainRequest, wha
 	}
 	if !q.holds {
 		limit := ref.bytes((p.target - 1) / ref.page)
-		if g.Table.at != tree.version { // else it is known, and nothing is used
+		if g.at != tree.version { // else it is known, and nothing is used
 			found = ref.walk(q.text[:limit])
 		} else {
 			for _, r := range ref.runs { // nodes that the walk before did not split

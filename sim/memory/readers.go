@@ -10,28 +10,28 @@ import (
 // its generated blocks are private until it ends.
 type readers struct {
 	of    []int32  // readers by block
-	read  []*Table // in any order
+	read  []*Grant // in any order
 	step  int64
-	now   int   // tables read in this step
+	now   int   // grants read in this step
 	again int64 // repeated reads, summed over blocks
 }
 
-// Read records that a table is read in this step, if it may share blocks.
-func (r *readers) Read(t *Table) {
-	if len(t.blocks) == 0 {
+// Read records that a grant is read in this step, if it may share blocks.
+func (r *readers) Read(g *Grant) {
+	if len(g.blocks) == 0 {
 		return
 	}
-	if r.now++; t.readers.blocks == 0 {
-		r.begin(t)
+	if r.now++; g.readers.blocks == 0 {
+		r.begin(g)
 	}
-	t.readers.step = r.step
+	g.readers.step = r.step
 }
 
-// Reread ends the step and returns the number of repeated block reads: for each block, its tables
+// Reread ends the step and returns the number of repeated block reads: for each block, its readers
 // minus one.
 func (r *readers) Reread() (blocks int64) {
 	if r.now == 0 {
-		return 0 // keep the previous step's tables, which are probably read again
+		return 0 // keep the previous step's grants, which are probably read again
 	}
 	for i := len(r.read) - 1; i >= 0 && len(r.read) > r.now; i-- {
 		if t := r.read[i]; t.readers.step != r.step {
@@ -42,10 +42,10 @@ func (r *readers) Reread() (blocks int64) {
 	return r.again
 }
 
-func (r *readers) begin(t *Table) {
-	t.readers.at, t.readers.blocks = len(r.read), len(t.blocks)
-	r.read = append(r.read, t)
-	for _, b := range t.blocks {
+func (r *readers) begin(g *Grant) {
+	g.readers.at, g.readers.blocks = len(r.read), len(g.blocks)
+	r.read = append(r.read, g)
+	for _, b := range g.blocks {
 		for int(b) >= len(r.of) {
 			r.of = append(r.of, 0)
 		}
@@ -55,29 +55,29 @@ func (r *readers) begin(t *Table) {
 	}
 }
 
-// end removes a table from the readers, if it is one.
-func (r *readers) end(t *Table) {
-	if t.readers.blocks == 0 {
+// end removes a grant from the readers, if it is one.
+func (r *readers) end(g *Grant) {
+	if g.readers.blocks == 0 {
 		return
 	}
-	for _, b := range t.blocks[:t.readers.blocks] {
+	for _, b := range g.blocks[:g.readers.blocks] {
 		if r.of[b]--; r.of[b] > 0 {
 			r.again--
 		}
 	}
 	last := len(r.read) - 1
-	r.read[t.readers.at] = r.read[last]
-	r.read[t.readers.at].readers.at = t.readers.at
+	r.read[g.readers.at] = r.read[last]
+	r.read[g.readers.at].readers.at = g.readers.at
 	r.read = r.read[:last]
-	t.readers = reading{}
+	g.readers = reading{}
 }
 
-// check verifies the counts against all tables that are read.
+// check verifies the counts against all grants that are read.
 func (r *readers) check() error {
 	of, again := make([]int32, len(r.of)), int64(0)
 	for i, t := range r.read {
 		if t.readers.at != i || t.readers.blocks == 0 || t.readers.blocks > len(t.blocks) {
-			return fmt.Errorf("a table of %d blocks is read as %+v at place %d", len(t.blocks), t.readers, i)
+			return fmt.Errorf("a grant of %d blocks is read as %+v at place %d", len(t.blocks), t.readers, i)
 		}
 		for _, b := range t.blocks[:t.readers.blocks] {
 			if of[b]++; of[b] > 1 {
@@ -91,9 +91,9 @@ func (r *readers) check() error {
 	return nil
 }
 
-// reading is the state of a table in readers.
+// reading is the state of a grant in readers.
 type reading struct {
-	blocks int // leading blocks that count; 0: the table is not read
+	blocks int // leading blocks that count; 0: the grant is not read
 	at     int // index in readers.read
 	step   int64
 }

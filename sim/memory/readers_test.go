@@ -13,7 +13,7 @@ func TestRereadIsARecount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
 		var r readers
-		tables, had := make([]Table, 5), make([]int, 5) // blocks when first read; 0: not read
+		tables, had := make([]Grant, 5), make([]int, 5) // blocks when first read; 0: not read
 		own := int32(100)
 		for range n("steps", 1, 40) {
 			uses := map[int32]int64{}

@@ -10,12 +10,12 @@ type saving struct {
 	step  int64  // step that reports the save
 }
 
-// Save records that the saves of a step include the leading blocks of a table.
-func (p *Pool) Save(t *Table, blocks int, step int64) {
-	for t.full < blocks {
-		b := t.blocks[t.full]
-		t.full++
-		key, _ := t.chain.Key(t.full * p.blockTokens)
+// Save records that the saves of a step include the leading blocks of a grant.
+func (p *Pool) Save(g *Grant, blocks int, step int64) {
+	for g.full < blocks {
+		b := g.blocks[g.full]
+		g.full++
+		key, _ := g.chain.Key(g.full * p.blockTokens)
 		p.refs[b]++
 		p.saves = append(p.saves, saving{b, key, step})
 	}

@@ -1,23 +1,11 @@
 package memory
 
 import (
-	"iter"
 	"slices"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/sim/prefix"
 )
-
-// grantsOf yields grants with the tables.
-func grantsOf(tables iter.Seq[*Table]) iter.Seq[*Grant] {
-	return func(yield func(*Grant) bool) {
-		for t := range tables {
-			if !yield(&Grant{Table: t}) {
-				return
-			}
-		}
-	}
-}
 
 // A block that is freed while it is saved is not reused until the save has ended, and is found
 // then.
@@ -26,36 +14,36 @@ func TestLawBlocksAreHeldWhileTheyAreSaved(t *testing.T) {
 	p := NewPool(8, size, 0, nil)
 	p.Late = true
 	content := &prefix.Content{Prompt: []prefix.Piece{{ID: 7, Tokens: 20}}}
-	open := func(own uint64) (*Table, *Grant) {
-		table := &Table{}
-		table.Reset(content, 20, 20, 4, own)
-		return table, &Grant{Table: table}
+	open := func(own uint64) *Grant {
+		g := &Grant{}
+		g.Reset(content, 20, 20, 4, own)
+		return g
 	}
-	check := func(tables ...*Table) {
+	check := func(grants ...*Grant) {
 		t.Helper()
-		if err := p.Check(grantsOf(slices.Values(tables))); err != nil {
+		if err := p.Check(slices.Values(grants)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	first, g := open(1)
-	p.Match(g, 20)
-	if !p.Admit(g, 20, 20) {
+	first := open(1)
+	p.Match(first, 20)
+	if !p.Admit(first, 20, 20) {
 		t.Fatal("five of eight blocks are not granted")
 	}
 	p.enter(first)
 	p.Save(first, 2, 6)
 	p.Save(first, 4, 7)
 	was := slices.Clone(first.Blocks())
-	p.Release(g, true)
+	p.Release(first, true)
 	check(first)
 	if got := p.Used(); got != 3 {
 		t.Fatalf("%d blocks are held, three are being saved", got)
 	}
-	second, g2 := open(2)
-	if hit := p.Match(g2, 20); hit != size {
+	second := open(2)
+	if hit := p.Match(second, 20); hit != size {
 		t.Errorf("%d tokens hit before the save has ended, want one block", hit)
 	}
-	if !p.Admit(g2, 20, 20) {
+	if !p.Admit(second, 20, 20) {
 		t.Fatal("five of five blocks are not granted")
 	}
 	for _, b := range second.Blocks()[1:] {
@@ -67,16 +55,16 @@ func TestLawBlocksAreHeldWhileTheyAreSaved(t *testing.T) {
 	if p.Saved(6); p.Used() != 7 {
 		t.Errorf("%d of 8 blocks are held, the save of two has not ended", p.Used())
 	}
-	p.Release(g2, true)
+	p.Release(second, true)
 	if p.Saved(7); p.Used() != 0 {
 		t.Errorf("%d blocks are held by nobody", p.Used())
 	}
 	check(first, second)
-	third, g3 := open(3)
-	if hit := p.Match(g3, 20); hit != 4*size {
+	third := open(3)
+	if hit := p.Match(third, 20); hit != 4*size {
 		t.Errorf("%d tokens hit, four blocks are saved", hit)
 	}
-	if !p.Admit(g3, 20, 20) || !slices.Equal(third.Blocks()[:4], was[:4]) {
+	if !p.Admit(third, 20, 20) || !slices.Equal(third.Blocks()[:4], was[:4]) {
 		t.Errorf("blocks %v, want %v and one more", third.Blocks(), was[:4])
 	}
 	check(first, second, third)
@@ -86,14 +74,13 @@ func TestLawBlocksAreHeldWhileTheyAreSaved(t *testing.T) {
 func TestHeldBlocksAllocateNothing(t *testing.T) {
 	p := NewPool(64, 4, 0, nil)
 	p.Late = true
-	table := &Table{}
-	table.Reset(&prefix.Content{Prompt: []prefix.Piece{{ID: 7, Tokens: 40}}}, 40, 40, 4, 1)
-	g, step := &Grant{Table: table}, int64(0)
+	g, step := &Grant{}, int64(0)
+	g.Reset(&prefix.Content{Prompt: []prefix.Piece{{ID: 7, Tokens: 40}}}, 40, 40, 4, 1)
 	if n := testing.AllocsPerRun(20, func() {
 		p.Match(g, 40)
 		p.Admit(g, 40, 40)
 		step++
-		p.Save(table, 10, step)
+		p.Save(g, 10, step)
 		p.Release(g, true)
 		p.Saved(step)
 	}); n > 0 {
@@ -114,12 +101,11 @@ func TestLawBlocksAreHeldWhileTheirChunksAreSaved(t *testing.T) {
 		const size, chunk = 4, 2
 		p := NewPool(6, size, 0, &Lower{Chunk: chunk, DRAM: 4, Eviction: LRU, Hits: hits})
 		content := &prefix.Content{Prompt: []prefix.Piece{{ID: 7, Tokens: 20}}}
-		var tables []*Table
+		var grants []*Grant
 		open := func(tokens int) *Grant {
-			table := &Table{}
-			table.Reset(content, 20, tokens, 4, uint64(len(tables)))
-			tables = append(tables, table)
-			g := &Grant{Table: table}
+			g := &Grant{}
+			g.Reset(content, 20, tokens, 4, uint64(len(grants)))
+			grants = append(grants, g)
 			p.Plan(10)
 			p.Match(g, tokens)
 			if !p.Admit(g, tokens, tokens) {
@@ -129,7 +115,7 @@ func TestLawBlocksAreHeldWhileTheirChunksAreSaved(t *testing.T) {
 		}
 		check := func(used int64) {
 			t.Helper()
-			if err := p.Check(grantsOf(slices.Values(tables))); err != nil {
+			if err := p.Check(slices.Values(grants)); err != nil {
 				t.Fatal(err)
 			}
 			if got := p.Used(); got != used {
@@ -159,18 +145,18 @@ func TestLawBlocksAreHeldWhileTheirChunksAreSaved(t *testing.T) {
 		if !c.ended {
 			continue
 		}
-		other := &Grant{Table: &Table{}} // takes the block without content and two of the text's
-		other.Table.Reset(nil, 0, 3*size, 4, 99)
+		other := &Grant{} // takes the block without content and two of the text's
+		other.Reset(nil, 0, 3*size, 4, 99)
 		p.Match(other, 3*size)
-		again := &Grant{Table: &Table{}}
-		again.Table.Reset(content, 20, 20, 4, 100)
+		again := &Grant{}
+		again.Reset(content, 20, 20, 4, 100)
 		p.Match(again, 20)
-		whole := slices.Clone(again.Table.match)
+		whole := slices.Clone(again.match)
 		if !p.Admit(other, 3*size, 3*size) {
 			t.Fatal("three blocks are not granted")
 		}
-		if p.Match(again, 20); !slices.Equal(again.Table.match, whole[:3]) {
-			t.Errorf("%d hits: of blocks %v are left %v", hits, whole, again.Table.match)
+		if p.Match(again, 20); !slices.Equal(again.match, whole[:3]) {
+			t.Errorf("%d hits: of blocks %v are left %v", hits, whole, again.match)
 		}
 	}
 }

@@ -22,8 +22,8 @@ func TestHitsLoadBeforeTheyWrite(t *testing.T) {
 			m = NewRadix(8, size, 0, l)
 		}
 		serve := func(own uint64, cached int, pieces ...prefix.Piece) {
-			g := &Grant{Table: &Table{}}
-			g.Table.Reset(&prefix.Content{Prompt: pieces}, tokens, tokens, 1, own)
+			g := &Grant{}
+			g.Reset(&prefix.Content{Prompt: pieces}, tokens, tokens, 1, own)
 			got := m.Match(g, tokens)
 			if !m.Admit(g, tokens, tokens) || got != cached {
 				t.Errorf("tree %v: request %d has %d tokens, want %d", tree, own, got, cached)
@@ -40,6 +40,27 @@ func TestHitsLoadBeforeTheyWrite(t *testing.T) {
 		if l.dram.evicted != 1 || l.dram.index.Find(l.dram.keys, first) < 1 {
 			t.Errorf("tree %v: %d chunks lost their places, want the loaded one; the hit's is there: %v",
 				tree, l.dram.evicted, l.dram.index.Find(l.dram.keys, first) > 0)
+		}
+	}
+}
+
+// A hit has both chunks of a text written to DRAM with room for one: it keeps the first, because no
+// prompt can load the second alone, in a pool as in a tree.
+func TestHitsWriteTheEndFirst(t *testing.T) {
+	for name, open := range map[string]func(*Lower) tiered{
+		"pool": func(l *Lower) tiered { return NewPool(8, 2, 0, l) },
+		"tree": func(l *Lower) tiered { return NewRadix(8, 2, 0, l) },
+	} {
+		l := &Lower{Chunk: 1, DRAM: 1, Hits: 1, Eviction: LRU}
+		p, text := open(l), prefix.Piece{ID: 7, Tokens: 4}
+		for own := range uint64(2) {
+			serves(t, p, 0, own, text)
+		}
+		chain := prefix.NewChain([]prefix.Piece{text})
+		first, _ := chain.Key(2)
+		if dram, _ := p.Writes(); dram != 2 || l.dram.index.Find(l.dram.keys, first) < 1 {
+			t.Errorf("%s: %d chunks are written, the first is there: %v", name, dram,
+				l.dram.index.Find(l.dram.keys, first) > 0)
 		}
 	}
 }

@@ -221,12 +221,11 @@ func serves(t *testing.T, p tiered, at des.Time, own uint64, text prefix.Piece) 
 func servesUpTo(t *testing.T, p tiered, at des.Time, own uint64, text prefix.Piece,
 	target int) Load {
 	t.Helper()
-	var tb Table
-	g := Grant{Table: &tb}
-	tb.Reset(&prefix.Content{Prompt: []prefix.Piece{text}}, target, target, 1, own)
+	var g Grant
+	g.Reset(&prefix.Content{Prompt: []prefix.Piece{text}}, target, target, 1, own)
 	p.Plan(at)
 	p.Match(&g, target)
-	load := tb.load
+	load := g.load
 	if !p.Grow(&g, text.Tokens, text.Tokens) {
 		t.Fatalf("no room at %d", at)
 	}

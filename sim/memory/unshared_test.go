@@ -6,7 +6,7 @@ import "testing"
 func TestWatermark(t *testing.T) {
 	p := NewPool(20, 4, 0.1, nil) // two blocks
 	p.Unshared = true
-	g := Grant{Table: &Table{}}
+	g := Grant{}
 	if !p.Fits(72) || p.Fits(73) {
 		t.Error("18 of 20 blocks should fit above the watermark, 19 not")
 	}

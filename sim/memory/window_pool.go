@@ -12,7 +12,7 @@ type WindowLayers struct {
 	Step           int // most tokens that a request computes in a step
 }
 
-// parts is what a table holds besides the blocks of layers with the whole context.
+// parts is what a grant holds besides the blocks of layers with the whole context.
 type parts struct {
 	rows     int     // granted
 	windowed []int32 // blocks of layers with a window, in text order
@@ -34,27 +34,27 @@ func (p *Pool) windowFrom(hit int) int { return max(0, hit-p.blocks(max(0, p.Lay
 
 // endInWindow cuts a match to the longest hit that ends with a window in all layers, and appends
 // the blocks of the window. It returns the number of rows.
-func (p *Pool) endInWindow(t *Table) (hit int) {
+func (p *Pool) endInWindow(g *Grant) (hit int) {
 	l, texts := &p.Layers, p.texts
 	for i, run := len(texts)-1, 0; i >= 0 && run < p.blocks(l.Tokens-1); i-- {
-		at := len(t.match)
-		if run++; !p.find(&t.match, texts[i], l.Full, l.Full+l.Windowed) {
+		at := len(g.match)
+		if run++; !p.find(&g.match, texts[i], l.Full, l.Full+l.Windowed) {
 			run, texts = 0, texts[:i]
 		}
-		t.match = t.match[:at]
+		g.match = g.match[:at]
 	}
 	hit = len(texts)
-	t.match = t.match[:hit*l.Full]
+	g.match = g.match[:hit*l.Full]
 	for _, text := range texts[p.windowFrom(hit):] {
-		p.find(&t.match, text, l.Full, l.Full+l.Windowed)
+		p.find(&g.match, text, l.Full, l.Full+l.Windowed)
 	}
 	return hit
 }
 
 // slide frees the blocks that no token from the next one on attends to. The end of a text is
 // evicted first.
-func (p *Pool) slide(t *Table) {
-	h, l := &t.parts, &p.Layers
+func (p *Pool) slide(g *Grant) {
+	h, l := &g.parts, &p.Layers
 	if l.Windowed == 0 {
 		return
 	}
@@ -71,9 +71,9 @@ func (p *Pool) slide(t *Table) {
 }
 
 // enterRow adds the blocks of the newest row to the index.
-func (p *Pool) enterRow(t *Table, text uint64) {
-	h, l, at := &t.parts, &p.Layers, t.full-1
-	for i, b := range t.blocks[at*l.Full:][:l.Full] {
+func (p *Pool) enterRow(g *Grant, text uint64) {
+	h, l, at := &g.parts, &p.Layers, g.full-1
+	for i, b := range g.blocks[at*l.Full:][:l.Full] {
 		p.put(b, key(text, i))
 	}
 	if at >= h.from {

@@ -110,7 +110,7 @@ func (s *Scheduler) resetAll() {
 		case c.req == nil:
 		case c.isNew:
 			s.unrun(c.req)
-			s.cfg.Memory.Release(&c.req.Grant, false)
+			s.cfg.Memory.Release(c.req.Grant, false)
 			s.wait(c.req)
 		default:
 			s.batch.SetBack = append(s.batch.SetBack, c.req)

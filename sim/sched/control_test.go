@@ -89,7 +89,7 @@ func TestLaw4Law8RandomSchedules(t *testing.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "n")
 		var left []*Request
 		for id := range n {
-			r := NewRequest(id, rapid.IntRange(1, 4*blocks-8).Draw(t, "prompt"), 1, &memory.Table{})
+			r := NewRequest(id, rapid.IntRange(1, 4*blocks-8).Draw(t, "prompt"), 1, &memory.Grant{})
 			r.Output = rapid.IntRange(1, 4*blocks-4-r.Prompt).Draw(t, "output")
 			l.need[id] = rapid.Int64Range(0, 150).Draw(t, "need")
 			g.Add(r)

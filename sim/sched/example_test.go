@@ -18,8 +18,8 @@ func ExampleScheduler() {
 		fmt.Println(err)
 		return
 	}
-	s.Add(sched.NewRequest(1, 60, 3, &memory.Table{}))
-	s.Add(sched.NewRequest(2, 90, 3, &memory.Table{}))
+	s.Add(sched.NewRequest(1, 60, 3, &memory.Grant{}))
+	s.Add(sched.NewRequest(2, 90, 3, &memory.Grant{}))
 	for i := range 3 {
 		fmt.Print("iteration ", i)
 		batch := s.Next()

@@ -21,16 +21,15 @@ type Request struct {
 	// Lost is the number of tokens that had KV at the request's last preemption.
 	Lost int
 
-	Grant memory.Grant
+	Grant *memory.Grant
 
 	running bool
 }
 
-// NewRequest returns a request that waits for its first prefill. Its table, which holds nothing,
+// NewRequest returns a request that waits for its first prefill. Its grant, which holds nothing,
 // may have been another request's.
-func NewRequest(id, prompt, output int, table *memory.Table) *Request {
-	return &Request{ID: id, Prompt: prompt, Output: output, Target: prompt,
-		Grant: memory.Grant{Table: table}}
+func NewRequest(id, prompt, output int, grant *memory.Grant) *Request {
+	return &Request{ID: id, Prompt: prompt, Output: output, Target: prompt, Grant: grant}
 }
 
 // StartAfter skips the first hit tokens, which the prefix cache holds, in a prefill that has

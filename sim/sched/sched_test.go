@@ -23,7 +23,7 @@ func newRig(t testing.TB, cfg Config) *rig {
 }
 
 func (g *rig) add(id, prompt, output int) {
-	r := NewRequest(id, prompt, output, &memory.Table{})
+	r := NewRequest(id, prompt, output, &memory.Grant{})
 	g.all[id] = r
 	g.s.Add(r)
 }

@@ -163,10 +163,10 @@ func (s *Scheduler) NextPrompt() int {
 // Landed returns a request whose prefix has been loaded to the front of the queue, behind
 // earlier such requests.
 func (s *Scheduler) Landed(r *Request) {
-	s.cfg.Memory.Landed(&r.Grant)
+	s.cfg.Memory.Landed(r.Grant)
 	s.loading--
 	at := 0
-	for at < len(s.waiting) && s.waiting[at].Grant.Table.Holds() {
+	for at < len(s.waiting) && s.waiting[at].Grant.Holds() {
 		at++
 	}
 	s.waiting = slices.Insert(s.waiting, at, r)
@@ -180,8 +180,8 @@ func (s *Scheduler) reclaim() bool {
 		return false
 	}
 	for i := len(s.waiting) - 1; i > 0; i-- {
-		if r := s.waiting[i]; r.Grant.Table.Holds() {
-			s.cfg.Memory.Release(&r.Grant, false)
+		if r := s.waiting[i]; r.Grant.Holds() {
+			s.cfg.Memory.Release(r.Grant, false)
 			return true
 		}
 	}
@@ -192,7 +192,7 @@ func (s *Scheduler) reclaim() bool {
 func (s *Scheduler) Finish(r *Request) {
 	s.unrun(r)
 	s.reserve.full = false
-	s.cfg.Memory.Release(&r.Grant, true)
+	s.cfg.Memory.Release(r.Grant, true)
 }
 
 // Next forms the batch of the next iteration (Algorithm 1): the base policy picks candidates,
@@ -216,7 +216,7 @@ func (s *Scheduler) Next() *Batch {
 // returns the hit before the call.
 func (s *Scheduler) match(r *Request) (before int) {
 	before = r.Hit
-	if hit := s.cfg.Memory.Match(&r.Grant, r.Target); hit != before {
+	if hit := s.cfg.Memory.Match(r.Grant, r.Target); hit != before {
 		r.StartAfter(hit)
 		s.batch.Matched = append(s.batch.Matched, r)
 	}
@@ -226,7 +226,7 @@ func (s *Scheduler) match(r *Request) (before int) {
 // decode makes a running request a candidate if its next tokens get blocks. It preempts the
 // last running requests if necessary, and reports whether r still runs.
 func (s *Scheduler) decode(r *Request) bool {
-	for !s.cfg.Memory.Grow(&r.Grant, r.Context()+s.cfg.Drafts, r.Context()) {
+	for !s.cfg.Memory.Grow(r.Grant, r.Context()+s.cfg.Drafts, r.Context()) {
 		if !s.preemptLast(r) {
 			return false
 		}
@@ -253,7 +253,7 @@ func (s *Scheduler) stop(i int) *Request {
 	r := s.running[i]
 	s.running = append(s.running[:i], s.running[i+1:]...)
 	r.running = false
-	s.cfg.Memory.Release(&r.Grant, false)
+	s.cfg.Memory.Release(r.Grant, false)
 	r.restart()
 	s.batch.Preempted = append(s.batch.Preempted, r)
 	return r

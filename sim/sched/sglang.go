@@ -28,7 +28,7 @@ func (s *Scheduler) sglang() {
 		}
 		seg, ok := s.cfg.Planner.Next(r, &left)
 		// a prompt waits for memory that decodes will free
-		if ok && (s.cfg.Memory.Grow(&r.Grant, seg.TokenTo, seg.TokenTo) ||
+		if ok && (s.cfg.Memory.Grow(r.Grant, seg.TokenTo, seg.TokenTo) ||
 			!decodes && s.growPrefill(r, &seg)) {
 			b = left
 			s.candidates = append(s.candidates, candidate{req: r, seg: seg})
@@ -101,7 +101,7 @@ func (s *Scheduler) decodeOrRetract() {
 	for i := 0; i < len(s.running); i++ {
 		r := s.running[i]
 		if !r.Decoding() ||
-			s.cfg.Memory.Grow(&r.Grant, r.Context()+s.cfg.Drafts, r.Context()) {
+			s.cfg.Memory.Grow(r.Grant, r.Context()+s.cfg.Drafts, r.Context()) {
 			continue
 		}
 		s.Add(s.stop(victim(s.running)))

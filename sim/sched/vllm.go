@@ -38,7 +38,7 @@ func (s *Scheduler) vllm() {
 // admission.
 func (s *Scheduler) prefill(r *Request, b *Budget) {
 	if seg, ok := s.cfg.Planner.Next(r, b); ok {
-		s.cfg.Memory.Grow(&r.Grant, seg.TokenTo, seg.TokenTo)
+		s.cfg.Memory.Grow(r.Grant, seg.TokenTo, seg.TokenTo)
 		s.candidates = append(s.candidates, candidate{req: r, seg: seg})
 	}
 }
@@ -62,7 +62,7 @@ func (s *Scheduler) admitWhole(b *Budget) {
 		r := s.waiting[0]
 		before, left := s.match(r), *b
 		seg, ok := s.cfg.Planner.Next(r, &left)
-		if !ok || !s.cfg.Memory.Admit(&r.Grant, r.Target, seg.TokenTo) {
+		if !ok || !s.cfg.Memory.Admit(r.Grant, r.Target, seg.TokenTo) {
 			r.StartAfter(before)
 			return
 		}

@@ -45,7 +45,7 @@ func (s *Scheduler) admitByChunk(b Budget) {
 			r.StartAfter(before)
 			return
 		}
-		if loads, ok := s.cfg.Memory.Fetch(&r.Grant); loads {
+		if loads, ok := s.cfg.Memory.Fetch(r.Grant); loads {
 			if r.StartAfter(before); !ok {
 				return
 			}
@@ -55,7 +55,7 @@ func (s *Scheduler) admitByChunk(b Budget) {
 			continue
 		}
 		seg, ok := s.cfg.Planner.Next(r, &left)
-		if !ok || !s.cfg.Memory.Grow(&r.Grant, seg.TokenTo, seg.TokenTo) {
+		if !ok || !s.cfg.Memory.Grow(r.Grant, seg.TokenTo, seg.TokenTo) {
 			r.StartAfter(before)
 			return
 		}
@@ -69,13 +69,13 @@ func (s *Scheduler) admitByChunk(b Budget) {
 func (s *Scheduler) hasRoom(r *Request) bool {
 	switch s.base.grants {
 	case byChunkWithRoom:
-		return s.cfg.Memory.Room(&r.Grant, r.Target)
+		return s.cfg.Memory.Room(r.Grant, r.Target)
 	case byChunkWithOutputs:
 		tokens := r.Target
 		if len(s.running) > 0 {
 			tokens += remaining(r) + s.reserve.of(s.running, s.candidates) + 1
 		}
-		ok := s.cfg.Memory.Room(&r.Grant, tokens)
+		ok := s.cfg.Memory.Room(r.Grant, tokens)
 		s.reserve.full = !ok
 		return ok
 	}
@@ -85,7 +85,7 @@ func (s *Scheduler) hasRoom(r *Request) bool {
 // growPrefill allocates the blocks of a running prefill's next segment. It preempts the last
 // running requests if necessary, and returns false if it preempted r.
 func (s *Scheduler) growPrefill(r *Request, seg *Segment) bool {
-	for !s.cfg.Memory.Grow(&r.Grant, seg.TokenTo, seg.TokenTo) {
+	for !s.cfg.Memory.Grow(r.Grant, seg.TokenTo, seg.TokenTo) {
 		if !s.preemptLast(r) {
 			return false
 		}
