@@ -11,17 +11,17 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 )
 
-// gpustackRun is one row of testdata/published_gpustack.csv.
-type gpustackRun struct {
+// publishedServer is one row of testdata/published_servers.csv.
+type publishedServer struct {
 	program, version, model, gpu, gpus string
 
 	requests, concurrency, rate, prompt, output string
 
-	measured [3]float64 // duration, s; mean TTFT and TPOT, ms
+	measured [3]string // duration, s; mean TTFT and TPOT, ms; empty: not published
 }
 
 // settings are the keys that repeat the run: defaults of the nearest engine.
-func (r *gpustackRun) settings() []string {
+func (r *publishedServer) settings() []string {
 	engine := "sglang-0.5"
 	switch {
 	case r.program == "vllm" && r.version < "0.19":
@@ -31,8 +31,8 @@ func (r *gpustackRun) settings() []string {
 	}
 	all := []string{"model=" + r.model, "gpu=" + r.gpu, "system.tensor_parallel=" + r.gpus,
 		"system.preset=" + r.program, "system.engine=" + engine, "workload.trace=synthetic",
-		"workload.prompt_lengths=fixed(" + r.prompt + ")", "workload.output_scale=1",
-		"workload.output_lengths=fixed(" + r.output + ")", "workload.requests=" + r.requests}
+		"workload.prompt_lengths=" + lengths(r.prompt), "workload.output_scale=1",
+		"workload.output_lengths=" + lengths(r.output), "workload.requests=" + r.requests}
 	switch {
 	case r.rate != "":
 		return append(all, "workload.rate="+r.rate)
@@ -42,15 +42,23 @@ func (r *gpustackRun) settings() []string {
 	return append(all, "workload.concurrency="+r.requests)
 }
 
+// lengths is the distribution of a column: a number, or a range of equally likely ones.
+func lengths(column string) string {
+	if least, most, isRange := strings.Cut(column, "-"); isRange {
+		return "uniform(" + least + ", " + most + ")"
+	}
+	return "fixed(" + column + ")"
+}
+
 // Servers of other people on cards other than an H100, and models of many classes: nothing was
 // fitted to them. With -update the test writes their table of docs/evidence.md.
-func TestEvidencePageOfGPUStack(t *testing.T) {
+func TestEvidencePageOfServers(t *testing.T) {
 	var order []string
-	rows := map[string][]gpustackRun{}
-	for _, f := range publishedRows(t, "published_gpustack.csv") {
+	rows := map[string][]publishedServer{}
+	for _, f := range publishedRows(t, "published_servers.csv") {
 		program, version, _ := strings.Cut(f[0], " ")
-		r := gpustackRun{program, version, f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8],
-			[3]float64(numbers(t, f[9:12]))}
+		r := publishedServer{program, version, f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8],
+			[3]string(f[9:12])}
 		name := fmt.Sprintf("| %s | %s | %s %s |", r.model, f[0], r.gpus, strings.ToUpper(
 			strings.TrimSuffix(r.gpu, "-80gb")))
 		if rows[name] == nil {
@@ -70,6 +78,7 @@ func TestEvidencePageOfGPUStack(t *testing.T) {
 	for _, name := range order {
 		row := name + " "
 		var errors [3][]float64 // per cent
+		var loads []string
 		for i := range rows[name] {
 			r := &rows[name][i]
 			c, err := config.Load("", r.settings())
@@ -81,23 +90,29 @@ func TestEvidencePageOfGPUStack(t *testing.T) {
 				t.Fatal(err)
 			}
 			for j, got := range []float64{sum.SimulatedS, 1e3 * sum.TTFT.Mean, 1e3 * sum.TPOT.Mean} {
-				errors[j] = append(errors[j], 100*(got/r.measured[j]-1))
+				if r.measured[j] != "" {
+					errors[j] = append(errors[j], 100*(got/numbers(t, r.measured[j:j+1])[0]-1))
+				}
 			}
-			row += r.prompt + "+" + r.output + " "
+			loads = append(loads, r.prompt+"+"+r.output)
 		}
-		row += "|"
+		row += strings.Join(slices.Compact(loads), " ") + " |"
 		for _, e := range errors {
-			row += fmt.Sprintf(" %+.0f to %+.0f %% |", slices.Min(e), slices.Max(e))
+			if len(e) == 0 {
+				row += " - |"
+			} else {
+				row += fmt.Sprintf(" %+.0f to %+.0f %% |", slices.Min(e), slices.Max(e))
+			}
 		}
 		table += row + "\n"
 		if strings.Contains(name, "deepseek-v3.2") {
 			inReadme(t, "vLLM 0.13, four loads of DeepSeek-V3.2, eight H200s", errors[1], errors[2])
 		}
-		if testing.Short() && !strings.Contains(testkit.BlockOf(t, page, "gpustack"), row+"\n") {
+		if testing.Short() && !strings.Contains(testkit.BlockOf(t, page, "servers"), row+"\n") {
 			t.Errorf("%s lacks the row %s", page, row)
 		}
 	}
 	if !testing.Short() {
-		testkit.Block(t, page, "gpustack", table)
+		testkit.Block(t, page, "servers", table)
 	}
 }
