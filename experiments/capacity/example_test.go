@@ -41,7 +41,7 @@ func ExamplePlanner_Do() {
 		return metrics.Summary{Completed: 300, QueueDelay: metrics.Stats{Mean: 5 * p.Workload.Rate}}, nil
 	}
 	planner := capacity.Planner{Store: store, Run: server}
-	found, _, err := planner.Do(context.Background(), sweep.Goodput, candidates)
+	found, err := planner.Do(context.Background(), sweep.Goodput, candidates)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -81,7 +81,7 @@ func bought(t testing.TB, dir string, s *config.Sweep, p *Planner) *Purchase {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, _, err := p.Purchase(t.Context(), f)
+	a, err := p.Purchase(t.Context(), f)
 	if err != nil {
 		t.Fatal(err)
 	}

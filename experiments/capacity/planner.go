@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"slices"
 	"strings"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -90,14 +88,12 @@ type Planner struct {
 	Say func(text string)
 
 	slots chan struct{}
-	mu    sync.Mutex
-	notes []string
 }
 
 // Do searches for the goodput of each candidate and returns the goodputs found, in the order of
-// candidates. Notes come from Store.Do.
+// candidates.
 func (p *Planner) Do(ctx context.Context, spec config.GoodputSearch, candidates []Candidate) (
-	found []Goodput, notes []string, err error) {
+	found []Goodput, err error) {
 	p.start()
 	all := make([]*Goodput, len(candidates))
 	points := make([]*config.Point, len(candidates))
@@ -117,8 +113,7 @@ func (p *Planner) Do(ctx context.Context, spec config.GoodputSearch, candidates 
 			found = append(found, *g)
 		}
 	}
-	slices.Sort(p.notes)
-	return found, p.notes, err
+	return found, err
 }
 
 // start prepares the planner to run.
@@ -127,7 +122,7 @@ func (p *Planner) start() {
 	if workers < 1 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	p.slots, p.notes = make(chan struct{}, workers), nil
+	p.slots = make(chan struct{}, workers)
 	p.silence()
 }
 
@@ -271,11 +266,7 @@ func (p *Planner) made(ctx context.Context, points []config.Point, paced bool) (
 	if paced {
 		grid.Again = func(int) {}
 	}
-	results, notes, err := p.Store.Do(ctx, grid, points)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.notes = append(p.notes, notes...)
-	return results, err
+	return p.Store.Do(ctx, grid, points)
 }
 
 // slotted is Run with a limited number of parallel runs.

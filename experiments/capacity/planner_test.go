@@ -49,7 +49,7 @@ func plan(t *testing.T, ctx context.Context, dir string, workers int, simulate r
 	}
 	defer store.Close()
 	p := Planner{Store: store, Run: simulate, Workers: workers}
-	found, _, err := p.Do(ctx, s.Goodput, candidates)
+	found, err := p.Do(ctx, s.Goodput, candidates)
 	if err == nil {
 		files, err := GoodputFiles(found)
 		if err := written(dir, files, err); err != nil {
@@ -200,7 +200,7 @@ func TestNoMoreRunsFinishThanArePlanned(t *testing.T) {
 				t.Errorf("%d runs finished before they were planned", n)
 			}
 		}}
-	found, _, err := p.Do(t.Context(), s.Goodput, candidates)
+	found, err := p.Do(t.Context(), s.Goodput, candidates)
 	if err != nil {
 		t.Fatal(err)
 	}

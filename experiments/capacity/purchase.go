@@ -142,16 +142,14 @@ func (o *option) level() (err error) {
 }
 
 // Purchase finds the cheapest offer, and its number of replicas, that serves the configured traffic
-// within the service level. Notes come from Store.Do.
-func (p *Planner) Purchase(ctx context.Context, f *Offers) (*Purchase, []string, error) {
+// within the service level.
+func (p *Planner) Purchase(ctx context.Context, f *Offers) (*Purchase, error) {
 	b := &buyer{Planner: p, plan: *f.sweep.Plan, search: f.sweep.Goodput}
 	b.start()
 	if err := b.look(ctx, f); err != nil {
-		return nil, b.notes, err
+		return nil, err
 	}
-	slices.Sort(b.notes)
-	answer, err := f.answer()
-	return answer, b.notes, err
+	return f.answer()
 }
 
 // look finds the offers, the cheapest offer without a margin, and the capacity of the cheapest few.

@@ -124,7 +124,7 @@ func TestGoodputOfSessions(t *testing.T) {
 		return metrics.Summary{Requests: w.Requests, Completed: w.Requests, E2E: metrics.Stats{Mean: 2},
 			TTFT: metrics.Stats{P99: w.Rate / 5}}, nil
 	}}
-	found, _, err := p.Do(t.Context(), s.Goodput, candidates)
+	found, err := p.Do(t.Context(), s.Goodput, candidates)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func plannedIn(t *testing.T, dir string, s *config.Sweep, shared *run.Shared,
 		if err != nil {
 			return err
 		}
-		found, _, err := p.Do(t.Context(), s.Goodput, candidates)
+		found, err := p.Do(t.Context(), s.Goodput, candidates)
 		if err == nil && shared == nil {
 			files, e := GoodputFiles(found)
 			err = written(dir, files, e)
@@ -49,7 +49,7 @@ func plannedIn(t *testing.T, dir string, s *config.Sweep, shared *run.Shared,
 	if err != nil {
 		return err
 	}
-	answer, _, err := p.Purchase(t.Context(), offers)
+	answer, err := p.Purchase(t.Context(), offers)
 	if err == nil && shared == nil {
 		files, e := answer.Files()
 		err = written(dir, files, e)

@@ -175,7 +175,7 @@ func TestNull(t *testing.T) {
 		t.Fatal(err)
 	}
 	studies := newStudies(t, run.NewSimulator().Run)
-	if _, err := studies.Do(t.Context(), NullExperiments(claims)...); err != nil {
+	if err := studies.Do(t.Context(), NullExperiments(claims)...); err != nil {
 		t.Fatal(err)
 	}
 	outcomes, err := Null(claims, studies.Dir)
@@ -252,7 +252,7 @@ func TestKeptNumbers(t *testing.T) {
 		names = append(names, "fig01", "fig14a")
 	}
 	studies := newStudies(t, run.NewSimulator().Run)
-	if _, err := studies.Do(t.Context(), names...); err != nil {
+	if err := studies.Do(t.Context(), names...); err != nil {
 		t.Fatal(err)
 	}
 	all, err := Claims()

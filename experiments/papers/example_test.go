@@ -30,7 +30,7 @@ func ExampleJudge() {
 		return
 	}
 	studies := papers.Studies{Dir: filepath.Join(dir, "results"), Store: store}
-	if _, err := studies.Do(context.Background(), papers.ClaimExperiments(claims)...); err != nil {
+	if err := studies.Do(context.Background(), papers.ClaimExperiments(claims)...); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -20,7 +20,7 @@ import (
 // 20 % below 50 blocks and 20 % above 100.
 func TestSkewFitsPublishedSparsity(t *testing.T) {
 	studies, _ := countingStudies(t)
-	if _, err := studies.Do(t.Context(), "psa-fig2"); err != nil {
+	if err := studies.Do(t.Context(), "psa-fig2"); err != nil {
 		t.Fatal(err)
 	}
 	share := func(layer string, budget int) float64 {

@@ -46,13 +46,12 @@ type Studies struct {
 	Finished func()
 
 	ctx     context.Context
-	notes   []string
 	profile string // the changed one, if there is one
 }
 
-// Do runs the named experiments; without names all but the slow ones. Notes come from Store.Do.
-func (l *Studies) Do(ctx context.Context, names ...string) (notes []string, err error) {
-	l.ctx, l.notes = ctx, nil
+// Do runs the named experiments; without names all but the slow ones.
+func (l *Studies) Do(ctx context.Context, names ...string) (err error) {
+	l.ctx = ctx
 	if l.Planned == nil {
 		l.Planned = func(int) {}
 	}
@@ -60,18 +59,18 @@ func (l *Studies) Do(ctx context.Context, names ...string) (notes []string, err 
 		l.Finished = func() {}
 	}
 	if err := os.MkdirAll(l.Dir, 0o755); err != nil {
-		return nil, err
+		return err
 	}
 	known := PaperExperiments()
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf("%s: no such experiment of the paper%s", name,
+			return fmt.Errorf("%s: no such experiment of the paper%s", name,
 				config.DidYouMean(name, known))
 		}
 	}
 	if l.Change != nil {
 		if l.profile, err = l.Change.writeProfile(l.Dir); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	all := slices.DeleteFunc(paperExperiments(), func(e experiments.Experiment) bool {
@@ -82,10 +81,10 @@ func (l *Studies) Do(ctx context.Context, names ...string) (notes []string, err 
 	})
 	for _, e := range all {
 		if err := l.experiment(&e); err != nil {
-			return l.notes, fmt.Errorf("%s: %w", e.Name, err)
+			return fmt.Errorf("%s: %w", e.Name, err)
 		}
 	}
-	return l.notes, nil
+	return nil
 }
 
 // experiment runs one experiment.
@@ -130,8 +129,7 @@ func (l *Studies) sweep(e *experiments.Experiment) error {
 	grid := run.Grid{Run: l.Run, Workers: l.Workers,
 		Missing: func(points []config.Point) { l.Planned(len(points)) },
 		Made:    func(run.Result) { l.Finished() }}
-	results, notes, err := l.Store.Do(l.ctx, grid, q.Runs)
-	l.notes = append(l.notes, notes...)
+	results, err := l.Store.Do(l.ctx, grid, q.Runs)
 	if err != nil {
 		return err
 	}
@@ -151,8 +149,7 @@ func (l *Studies) goodput(e *experiments.Experiment) error {
 	}
 	p := capacity.Planner{Store: l.Store, Run: l.Run, Workers: l.Workers, Planned: l.Planned,
 		Finished: l.Finished}
-	found, notes, err := p.Do(l.ctx, s.Goodput, candidates)
-	l.notes = append(l.notes, notes...)
+	found, err := p.Do(l.ctx, s.Goodput, candidates)
 	if err != nil {
 		return err
 	}

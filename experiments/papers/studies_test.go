@@ -55,8 +55,8 @@ func TestStudiesKeepsRuns(t *testing.T) {
 		for _, n := range []*atomic.Int64{runs, &planned, &finished} {
 			n.Store(0)
 		}
-		got, err := studies.Do(t.Context(), names...)
-		if err != nil || len(got) != notes {
+		err := studies.Do(t.Context(), names...)
+		if got := studies.Store.Notes(); err != nil || len(got) != notes {
 			t.Fatalf("notes %q, %v", got, err)
 		}
 		if runs.Load() != want || planned.Load() != want || finished.Load() != want {
@@ -80,7 +80,7 @@ func TestStudiesKeepsRuns(t *testing.T) {
 // Fig. 13 is what the command plan finds, and shares the runs of the others.
 func TestStudiesGoodput(t *testing.T) {
 	studies := newStudies(t, queueing)
-	if _, err := studies.Do(t.Context(), "fig13a"); err != nil {
+	if err := studies.Do(t.Context(), "fig13a"); err != nil {
 		t.Fatal(err)
 	}
 	s := mustSweep(t, "fig13a")
@@ -92,7 +92,7 @@ func TestStudiesGoodput(t *testing.T) {
 		Run: func(context.Context, config.Point, run.Sink) (metrics.Summary, error) {
 			return metrics.Summary{}, errors.New("ran again")
 		}}
-	found, _, err := p.Do(t.Context(), s.Goodput, candidates)
+	found, err := p.Do(t.Context(), s.Goodput, candidates)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,13 +136,13 @@ func TestStudiesGoodput(t *testing.T) {
 
 func TestStudiesErrors(t *testing.T) {
 	studies, _ := countingStudies(t)
-	if _, err := studies.Do(t.Context(), "fig3"); err == nil ||
+	if err := studies.Do(t.Context(), "fig3"); err == nil ||
 		!strings.Contains(err.Error(), "no such experiment of the paper") {
 		t.Errorf("unknown experiment: error is %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := studies.Do(ctx, "fig15"); err == nil {
+	if err := studies.Do(ctx, "fig15"); err == nil {
 		t.Error("no error when cancelled")
 	}
 	if _, err := os.Stat(filepath.Join(studies.Dir, "fig15", run.SummaryFile)); err == nil {
@@ -185,7 +185,7 @@ func TestStreamOverlap(t *testing.T) {
 // No engine is faster than the link, and no larger block is slower to move.
 func TestTransfersArePhysical(t *testing.T) {
 	studies, _ := countingStudies(t)
-	if _, err := studies.Do(t.Context(), "fig04"); err != nil {
+	if err := studies.Do(t.Context(), "fig04"); err != nil {
 		t.Fatal(err)
 	}
 	gpu, err := hw.Load("a100-40gb", "vllm-0.5", nil)
@@ -236,7 +236,7 @@ func TestEvictionStudy(t *testing.T) {
 func testEvictionStudy(t *testing.T, sets ...string) {
 	studies, _ := countingStudies(t)
 	studies.Sets = append(sets, "workload.requests=5", "workload.rate=1", "simulation.groups=4")
-	if _, err := studies.Do(t.Context(), "eviction"); err != nil {
+	if err := studies.Do(t.Context(), "eviction"); err != nil {
 		t.Fatal(err)
 	}
 	f, err := os.Open(filepath.Join(studies.Dir, "eviction", tableFile))

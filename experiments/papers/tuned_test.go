@@ -87,7 +87,7 @@ func changedStudies(t *testing.T, name string, factor float64, experiment string
 	if studies.Change == nil {
 		t.Fatalf("no tuned parameter %s", name)
 	}
-	if _, err := studies.Do(t.Context(), experiment); err != nil {
+	if err := studies.Do(t.Context(), experiment); err != nil {
 		t.Fatal(err)
 	}
 	if len(points) == 0 {
@@ -167,7 +167,7 @@ func TestChangeReachesTheTables(t *testing.T) {
 	table := func(change *Change, experiment string) string {
 		studies, _ := countingStudies(t)
 		studies.Change = change
-		if _, err := studies.Do(t.Context(), experiment); err != nil {
+		if err := studies.Do(t.Context(), experiment); err != nil {
 			t.Fatal(err)
 		}
 		text, err := os.ReadFile(filepath.Join(studies.Dir, experiment, tableFile))

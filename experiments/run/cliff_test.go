@@ -117,7 +117,7 @@ func TestGridMakesRunsAgain(t *testing.T) {
 			return sum, err
 		}}
 	for range 2 { // the second time nothing is left to run
-		results, _, err := folder.Store.Do(t.Context(), grid, c)
+		results, err := folder.Store.Do(t.Context(), grid, c)
 		if err != nil || len(results) != 2 {
 			t.Fatal(results, err)
 		}

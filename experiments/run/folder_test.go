@@ -52,7 +52,7 @@ func TestFolderRunsPartsAgain(t *testing.T) {
 	}
 	defer folder.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	results, _, err := folder.Store.Do(ctx,
+	results, err := folder.Store.Do(ctx,
 		Grid{Partial: true, Workers: 1, Run: func(ctx context.Context, p config.Point,
 			sink Sink) (metrics.Summary, error) {
 			cancel()
@@ -63,7 +63,7 @@ func TestFolderRunsPartsAgain(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || len(results) != 1 || results[0].Summary.Interrupted == "" {
 		t.Errorf("%d results, %v; want the part of one", len(results), err)
 	}
-	if missing, _, err := folder.Store.Missing(t.Context(), c, false); err != nil ||
+	if missing, err := folder.Store.Missing(t.Context(), c, false); err != nil ||
 		len(missing) != 2 {
 		t.Errorf("%d points missing, %v; want both", len(missing), err)
 	}
@@ -129,7 +129,7 @@ func TestFolderRefuses(t *testing.T) {
 				return
 			}
 			defer folder.Close()
-			if missing, _, err := folder.Store.Missing(t.Context(), other, false); err != nil ||
+			if missing, err := folder.Store.Missing(t.Context(), other, false); err != nil ||
 				len(missing) != 2 {
 				t.Errorf("%d points missing, %v; want all", len(missing), err)
 			}

@@ -42,7 +42,7 @@ func runAll(t *testing.T, dir string, c []config.Point, workers int, run Runner)
 	if err != nil {
 		t.Fatal(err)
 	}
-	results, _, runErr := folder.Store.Do(t.Context(), Grid{Run: run, Workers: workers}, c)
+	results, runErr := folder.Store.Do(t.Context(), Grid{Run: run, Workers: workers}, c)
 	if _, err := folder.Finish(results); err != nil {
 		t.Fatal(err)
 	}

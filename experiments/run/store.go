@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -46,6 +47,7 @@ type Store struct {
 	mu        sync.Mutex
 	forgotten map[string]bool
 	names     map[string]string // of the runs that were read or made, by hash
+	damaged   map[string]string // notes on runs that are made again, by hash
 }
 
 // OpenStore prepares the folder for runs of a program version: ModelVersion, or the version of live
@@ -60,7 +62,8 @@ func OpenStore(dir, version string, alone bool) (*Store, error) {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	s := &Store{dir: dir, version: version, hashes: config.NewHasher(), lock: lock,
-		forgotten: map[string]bool{}, names: map[string]string{}}
+		forgotten: map[string]bool{}, names: map[string]string{},
+		damaged: map[string]string{}}
 	err = s.checkMaker()
 	if err == nil && alone {
 		err = s.clear()
@@ -153,19 +156,26 @@ func (s *Store) Find(p *config.Point) (dir, note string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	if _, kept, note, err := s.read(hash, p.Name); !kept || err != nil {
-		return "", note, err
+	if _, kept, err := s.load(p); !kept || err != nil {
+		return "", s.damaged[hash], err
 	}
 	return filepath.Join(s.dir, hash), "", nil
 }
 
-// read returns the summary of a run after it has checked all its files.
-func (s *Store) read(hash, name string) (sum metrics.Summary, kept bool, note string, err error) {
+// Notes names the damaged runs that were found, which are made again.
+func (s *Store) Notes() []string { return slices.Sorted(maps.Values(s.damaged)) }
+
+// load returns the summary of a finished run after it has checked all its files.
+func (s *Store) load(p *config.Point) (sum metrics.Summary, kept bool, err error) {
+	hash, err := s.Hash(p)
+	if err != nil {
+		return sum, false, err
+	}
 	s.mu.Lock()
 	forgotten := s.forgotten[hash]
 	s.mu.Unlock()
 	if forgotten {
-		return sum, false, "", nil
+		return sum, false, nil
 	}
 	path := filepath.Join(s.dir, hash+files.ArchiveEnding)
 	archive, file, err := files.OpenArchive(path)
@@ -176,26 +186,28 @@ func (s *Store) read(hash, name string) (sum metrics.Summary, kept bool, note st
 		path = filepath.Join(s.dir, files.Packed)
 		archive, err = s.packed, s.packedErr
 		if archive == nil && err == nil {
-			return sum, false, "", nil
+			return sum, false, nil
 		}
 	}
 	if err == nil {
 		if _, absent := fs.Stat(archive, hash); absent != nil {
-			return sum, false, "", nil
+			return sum, false, nil
 		}
 		if sum, err = whole(archive, hash); err != nil {
 			err = fmt.Errorf("%s: damaged: %w", path, err)
 		}
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return sum, false, "", err
+		return sum, false, err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err != nil {
-		note = fmt.Sprintf("%v; %s runs again", err, name)
-	} else {
-		s.use(hash, name)
+		s.damaged[hash] = fmt.Sprintf("%v; %s runs again", err, p.Name)
+		return sum, false, nil
 	}
-	return sum, err == nil, note, nil
+	s.names[hash] = p.Name
+	return sum, true, nil
 }
 
 // whole reads all files of a run, which verifies their checksums in the archive, and returns its
@@ -231,15 +243,6 @@ func drain(archive fs.FS, name string) error {
 	return err
 }
 
-// load returns the summary of a finished run.
-func (s *Store) load(p *config.Point) (sum metrics.Summary, kept bool, note string, err error) {
-	hash, err := s.Hash(p)
-	if err != nil {
-		return sum, false, "", err
-	}
-	return s.read(hash, p.Name)
-}
-
 // ReadSummary reads the summary of a run at a path from Find.
 func ReadSummary(dir string) (sum metrics.Summary, err error) {
 	return sum, files.ReadJSON(filepath.Join(dir, SummaryFile), &sum)
@@ -273,17 +276,12 @@ func (s *Store) Begin(p *config.Point) (*RunFiles, error) {
 		if err := archiveFolder(path, hash, dir); err != nil {
 			return err
 		}
-		s.use(hash, p.Name)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.forgotten, hash)
+		s.names[hash] = p.Name
 		return os.RemoveAll(dir)
 	})
-}
-
-// use records that a run was read or made.
-func (s *Store) use(hash, name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.forgotten, hash)
-	s.names[hash] = name
 }
 
 // usedRun is a run that a command has read or made.

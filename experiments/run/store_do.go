@@ -12,13 +12,12 @@ import (
 )
 
 // Do returns the results of the points in their order: kept results, and results of new runs by
-// grid. Notes name damaged points. If a point fails or ctx is cancelled, Do returns the finished
-// results with the error.
+// grid. If a point fails or ctx is cancelled, Do returns the finished results with the error.
 func (s *Store) Do(ctx context.Context, grid Grid, points []config.Point) (results []Result,
-	notes []string, err error) {
-	missing, notes, err := s.Missing(ctx, points, grid.Again != nil)
+	err error) {
+	missing, err := s.Missing(ctx, points, grid.Again != nil)
 	if err != nil {
-		return nil, notes, err
+		return nil, err
 	}
 	if grid.Missing != nil {
 		grid.Missing(missing)
@@ -26,16 +25,16 @@ func (s *Store) Do(ctx context.Context, grid Grid, points []config.Point) (resul
 	grid.Store = s
 	_, runErr := grid.Do(ctx, longestFirst(missing))
 	for _, p := range points {
-		sum, kept, _, err := s.load(&p)
+		sum, kept, err := s.load(&p)
 		if err != nil {
-			return nil, notes, err
+			return nil, err
 		}
 		if kept {
 			sum.Warnings = append(sum.Warnings, p.Warnings...)
 			results = append(results, Result{p, sum})
 		}
 	}
-	return results, notes, KeptWhenFull(runErr)
+	return results, KeptWhenFull(runErr)
 }
 
 // KeptWhenFull adds a remedy to the error of a full disk or quota.
@@ -53,25 +52,22 @@ func IsFull(err error) bool {
 }
 
 // Missing lists the points that are not stored completely. With again, a run near a limit that
-// another command stored without its repeats is missing too. Notes name damaged ones.
+// another command stored without its repeats is missing too.
 func (s *Store) Missing(ctx context.Context, points []config.Point, again bool) (
-	missing []config.Point, notes []string, err error) {
+	missing []config.Point, err error) {
 	for _, p := range points {
 		if err := ctx.Err(); err != nil {
-			return nil, notes, err
+			return nil, err
 		}
-		sum, kept, note, err := s.load(&p)
+		sum, kept, err := s.load(&p)
 		if err != nil {
-			return nil, notes, err
-		}
-		if note != "" {
-			notes = append(notes, note)
+			return nil, err
 		}
 		if !kept || sum.Interrupted != "" || again && NearLimit(&sum) && len(sum.Paced) == 0 {
 			missing = append(missing, p)
 		}
 	}
-	return missing, notes, nil
+	return missing, nil
 }
 
 // longestFirst orders points by estimated run time, so that no long run is left for the end. Caches

@@ -44,14 +44,14 @@ func runSweep(t *testing.T, dir string, s *config.Sweep, workers int, run Runner
 		n.Add(1)
 		return run(ctx, p, sink)
 	}
-	results, notes, err = f.Store.Do(t.Context(), Grid{Run: counted, Workers: workers},
+	results, err = f.Store.Do(t.Context(), Grid{Run: counted, Workers: workers},
 		f.question.Runs)
 	if err == nil {
 		if _, err := f.Finish(results); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return results, notes, int(n.Load()), err
+	return results, f.Store.Notes(), int(n.Load()), err
 }
 
 func TestSweepSameBytesForAnyWorkers(t *testing.T) {
@@ -130,7 +130,7 @@ func TestSweepIndexFindsEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if _, _, err := f.Store.Do(t.Context(), Grid{Run: pretend}, f.question.Runs); err != nil {
+	if _, err := f.Store.Do(t.Context(), Grid{Run: pretend}, f.question.Runs); err != nil {
 		t.Fatal(err)
 	}
 	index, err := ReadIndex("out")
@@ -175,7 +175,7 @@ func TestStoresBeginTogether(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				_, _, err = s.Do(t.Context(), Grid{Run: pretend}, c)
+				_, err = s.Do(t.Context(), Grid{Run: pretend}, c)
 				return errors.Join(err, s.Close())
 			})
 		}
@@ -199,13 +199,13 @@ func TestPack(t *testing.T) {
 	}
 	do := func(s *Store) (ran int) {
 		t.Helper()
-		results, notes, err := s.Do(t.Context(), Grid{Workers: 1, Run: func(ctx context.Context,
+		results, err := s.Do(t.Context(), Grid{Workers: 1, Run: func(ctx context.Context,
 			p config.Point, sink Sink) (metrics.Summary, error) {
 			ran++
 			return pretend(ctx, p, sink)
 		}}, points)
-		if err != nil || len(results) != 2 || len(notes) > 0 || results[1].Summary.Completed != 3 {
-			t.Fatalf("%+v, %v, %v", results, notes, err)
+		if err != nil || len(results) != 2 || len(s.Notes()) > 0 || results[1].Summary.Completed != 3 {
+			t.Fatalf("%+v, %v, %v", results, s.Notes(), err)
 		}
 		return ran
 	}

@@ -165,7 +165,7 @@ func (r *Replay) question(c *config.Point, requests string) (*run.Question, erro
 // made has the one point of the configuration run, and takes its summary.
 func (r *Replay) made(ctx context.Context, out *ReplayReport, grid run.Grid) error {
 	grid.Run = r.Run
-	results, _, err := r.store.Do(ctx, grid, []config.Point{*out.Config})
+	results, err := r.store.Do(ctx, grid, []config.Point{*out.Config})
 	if err == nil {
 		out.Summary = results[0].Summary
 		out.Summary.Name = r.Name

@@ -117,9 +117,9 @@ func (v *Validation) simulations(ctx context.Context) (places []string, err erro
 		sink.Steps = nil // only steps of live runs are compared
 		return v.Simulate(ctx, p, sink)
 	}
-	_, notes, err := store.Do(ctx, run.Grid{Run: simulate, Workers: v.Workers, Finished: v.Finished,
+	_, err = store.Do(ctx, run.Grid{Run: simulate, Workers: v.Workers, Finished: v.Finished,
 		Missing: func(missing []config.Point) { v.Planned(run.Requests(missing)) }}, v.points)
-	v.notes = append(v.notes, notes...)
+	v.notes = append(v.notes, store.Notes()...)
 	if err != nil {
 		return nil, fmt.Errorf("simulation: %w", err)
 	}

@@ -109,7 +109,7 @@ func TestThresholdIsAtItsBound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, _, err := (&Study{Config: write(t, small), Set: []string{"slo.tbt_s=0.1"}, Metric: metric,
+	found, err := (&Study{Config: write(t, small), Set: []string{"slo.tbt_s=0.1"}, Metric: metric,
 		Ranges: ranges(t, "budget=512..4096"), Thresholds: []Threshold{th}}).Do(t.Context(), e)
 	if err != nil {
 		t.Fatal(err)

@@ -44,7 +44,6 @@ type Evaluator struct {
 
 	values map[string]Value             // of goodput, by hash
 	sums   map[string][]metrics.Summary // by hash
-	notes  []string
 }
 
 // defaultSeeds are used if the configuration sets no seeds. They are enough for an interval.
@@ -95,8 +94,7 @@ func (e *Evaluator) evaluate(ctx context.Context, m *Metric, spec config.Goodput
 	}
 	planner := capacity.Planner{Store: e.Store, Run: e.Run, Workers: e.Workers, Planned: e.Planned,
 		Finished: e.Finished}
-	found, notes, err := planner.Do(ctx, spec, candidates)
-	e.notes = append(e.notes, notes...)
+	found, err := planner.Do(ctx, spec, candidates)
 	if err != nil {
 		return nil, err
 	}
@@ -162,8 +160,7 @@ func (e *Evaluator) runs(ctx context.Context, all []subject) ([][]metrics.Summar
 		grid.Missing = func(missing []config.Point) { e.Planned(len(missing)) }
 		grid.Made = func(run.Result) { e.Finished() }
 	}
-	results, notes, err := e.Store.Do(ctx, grid, points)
-	e.notes = append(e.notes, notes...)
+	results, err := e.Store.Do(ctx, grid, points)
 	if err != nil {
 		return nil, err
 	}

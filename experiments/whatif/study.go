@@ -215,10 +215,10 @@ func (s *Study) servers(ctx context.Context, sweep *config.Sweep, search bool) (
 }
 
 // Do runs the study.
-func (s *Study) Do(ctx context.Context, e *Evaluator) (*Result, []string, error) {
+func (s *Study) Do(ctx context.Context, e *Evaluator) (*Result, error) {
 	if s.base == nil {
 		if err := s.Check(ctx); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	out := &Result{Format: 1, Name: s.base.Name, Metric: s.Metric.Name, Label: s.Metric.Label,
@@ -234,12 +234,12 @@ func (s *Study) Do(ctx context.Context, e *Evaluator) (*Result, []string, error)
 	}
 	values, err := s.values(ctx, e)
 	if err != nil {
-		return nil, e.notes, err
+		return nil, err
 	}
 	for i := range s.cases {
 		c := s.caseOf(&s.cases[i])
 		if c.Base = values[i]; c.Base.none {
-			return nil, e.notes, fmt.Errorf("%s serves no request, so it has no %s to change", c.Name,
+			return nil, fmt.Errorf("%s serves no request, so it has no %s to change", c.Name,
 				s.Metric.Name)
 		}
 		s.fill(out, c, i, values[len(s.cases):])
@@ -249,12 +249,12 @@ func (s *Study) Do(ctx context.Context, e *Evaluator) (*Result, []string, error)
 		t := &s.tests[i]
 		crossing, err := t.find(func(value string) (Answer, error) { return t.ask(ctx, e, value) })
 		if err != nil {
-			return nil, e.notes, err
+			return nil, err
 		}
 		c := out.Cases[t.index]
 		c.Thresholds = append(c.Thresholds, crossing)
 	}
-	return out, e.notes, nil
+	return out, nil
 }
 
 // values evaluates the cases, and then the variants of each, in their order.

@@ -66,7 +66,7 @@ func newEvaluator(t *testing.T) *Evaluator {
 
 func carryOut(t *testing.T, s *Study) *Result {
 	t.Helper()
-	found, _, err := s.Do(t.Context(), newEvaluator(t))
+	found, err := s.Do(t.Context(), newEvaluator(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestNothingChanged(t *testing.T) {
 		study := Study{Config: write(t, small), Metric: m,
 			Ranges: ranges(t, "link=1,2", "hbm=1", "compute=1,0.5", "dram=1", "budget=2048",
 				"offload.on=true")}
-		found, _, err := study.Do(t.Context(), e)
+		found, err := study.Do(t.Context(), e)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +173,7 @@ func TestGoodputIsThatOfPlan(t *testing.T) {
 	}
 	e := newEvaluator(t)
 	planner := capacity.Planner{Store: e.Store, Run: e.Run}
-	plan, _, err := planner.Do(t.Context(), sweep.Goodput, candidates)
+	plan, err := planner.Do(t.Context(), sweep.Goodput, candidates)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestFirstLook(t *testing.T) {
 			}
 			return metrics.Summary{Requests: 8, Completed: 8, QueueDelay: metrics.Stats{Mean: delay}}, nil
 		}
-		found, _, err := (&Study{Config: write(t, text), Set: sets, Metric: goodput,
+		found, err := (&Study{Config: write(t, text), Set: sets, Metric: goodput,
 			Ranges: ranges(t, "window=24", "budget=1024")}).Do(t.Context(), e)
 		if err != nil {
 			t.Fatal(err)

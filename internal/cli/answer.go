@@ -31,11 +31,11 @@ type answer struct {
 // answer finds an answer and writes it with its figures into its folder. It prints the answer as
 // JSON, or as text with the names of its files. The progress counts units.
 func (r *resultFlags) answer(ctx context.Context, app *App, folder *run.Folder, unit string,
-	find func(*progress) (*answer, []string, error)) error {
+	find func(*progress) (*answer, error)) error {
 	bar := newProgress(app.Stderr, unit)
-	a, notes, err := find(bar)
+	a, err := find(bar)
 	bar.close()
-	printNotes(app.Stderr, notes)
+	printNotes(app.Stderr, folder.Store.Notes())
 	if err != nil {
 		return goesOn(ctx, err)
 	}

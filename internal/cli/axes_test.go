@@ -81,7 +81,7 @@ func TestSweepNearALimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	one := []config.Point{points[0]}
-	if _, _, err := store.Do(t.Context(), run.Grid{Run: near}, one); err != nil || paced.Load() != 0 {
+	if _, err := store.Do(t.Context(), run.Grid{Run: near}, one); err != nil || paced.Load() != 0 {
 		t.Fatalf("without: %d runs with other step times, %v", paced.Load(), err)
 	}
 	if err := store.Close(); err != nil {

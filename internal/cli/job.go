@@ -18,7 +18,7 @@ type taskFlags struct {
 // share does the work of one task on the store of a result folder, or at points. The runs stay in
 // the store.
 func (t *taskFlags) share(app *App, out, points string,
-	do func(*run.Store) (notes []string, err error)) (err error) {
+	do func(*run.Store) error) (err error) {
 	switch {
 	case t.Task < 0 || t.Task > t.Tasks:
 		return fmt.Errorf("--task %d --tasks %d: no such task", t.Task, t.Tasks)
@@ -30,7 +30,7 @@ func (t *taskFlags) share(app *App, out, points string,
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	notes, err := do(store)
-	printNotes(app.Stderr, notes)
+	err = do(store)
+	printNotes(app.Stderr, store.Notes())
 	return err
 }

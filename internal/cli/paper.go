@@ -94,9 +94,9 @@ func (p *paperFlags) run(ctx context.Context, app *App, studies papers.Studies,
 	bar := newProgress(app.Stderr, "runs")
 	studies.Store, studies.Run, studies.Workers = store, app.Run, int(p.Workers)
 	studies.Planned, studies.Finished = bar.planned, bar.finished
-	notes, err := studies.Do(ctx, names...)
+	err = studies.Do(ctx, names...)
 	bar.close()
-	printNotes(app.Stderr, notes)
+	printNotes(app.Stderr, store.Notes())
 	return goesOn(ctx, err)
 }
 

@@ -31,7 +31,7 @@ type question struct {
 	sets, cards   []string
 	folder        string // name of the results
 	*config.Sweep
-	find func(*capacity.Planner) (*answer, []string, error)
+	find func(*capacity.Planner) (*answer, error)
 }
 
 // load reads the configuration.
@@ -48,10 +48,10 @@ func (q *question) load(ctx context.Context) (err error) {
 // makes each run, and the same command without --tasks collects the runs.
 func (f *searchFlags) search(ctx context.Context, app *App, q *question) (err error) {
 	if f.Tasks > 0 {
-		return f.share(app, f.Out, f.Points, func(store *run.Store) ([]string, error) {
-			_, notes, err := q.find(&capacity.Planner{Store: store, Run: app.Run, Workers: 1,
+		return f.share(app, f.Out, f.Points, func(store *run.Store) error {
+			_, err := q.find(&capacity.Planner{Store: store, Run: app.Run, Workers: 1,
 				Planned: func(int) {}, Shared: &run.Shared{Task: f.Task, Tasks: f.Tasks}})
-			return notes, err
+			return err
 		})
 	}
 	asked, err := run.Ask(q.command, q.folder, q.file, slices.Concat(q.sets, q.cards), q.Paths())
@@ -64,7 +64,7 @@ func (f *searchFlags) search(ctx context.Context, app *App, q *question) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
-	return f.answer(ctx, app, folder, q.unit, func(bar *progress) (*answer, []string, error) {
+	return f.answer(ctx, app, folder, q.unit, func(bar *progress) (*answer, error) {
 		return q.find(&capacity.Planner{Store: folder.Store, Run: app.Run, Workers: int(f.Workers),
 			Planned: bar.planned, Finished: bar.finished, Say: bar.say})
 	})
@@ -100,10 +100,10 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	q.find = func(planner *capacity.Planner) (*answer, []string, error) {
-		bought, notes, err := planner.Purchase(ctx, offers)
+	q.find = func(planner *capacity.Planner) (*answer, error) {
+		bought, err := planner.Purchase(ctx, offers)
 		return &answer{bought, func(name string) *doc.Doc { return answers.Purchase(name, bought) },
-			bought.Files}, notes, err
+			bought.Files}, err
 	}
 	return p.search(ctx, app, q)
 }
@@ -127,18 +127,18 @@ func (g *goodputCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
-	q.find = func(planner *capacity.Planner) (*answer, []string, error) {
+	q.find = func(planner *capacity.Planner) (*answer, error) {
 		if q.RateGiven && planner.Shared == nil {
 			printNotes(app.Stderr, []string{"workload.rate is not used: goodput is the largest rate; " +
 				"sparseserve plan finds what to buy for a rate"})
 		}
-		all, notes, err := planner.Do(ctx, q.Goodput, candidates)
+		all, err := planner.Do(ctx, q.Goodput, candidates)
 		asked := answers.Asked(q.Variants...)
 		for i := range all {
 			all[i].Asked = asked
 		}
 		return &answer{all, func(name string) *doc.Doc { return answers.Goodputs(name, all) },
-			func() ([]run.File, error) { return capacity.GoodputFiles(all) }}, notes, err
+			func() ([]run.File, error) { return capacity.GoodputFiles(all) }}, err
 	}
 	return g.search(ctx, app, q)
 }

@@ -43,14 +43,14 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	}
 	points := q.Runs
 	if s.Tasks > 0 {
-		return s.share(app, s.Out, s.Points, func(store *run.Store) ([]string, error) {
+		return s.share(app, s.Out, s.Points, func(store *run.Store) error {
 			var own []config.Point // every n-th
 			for i := s.Task % s.Tasks; i < len(points); i += s.Tasks {
 				own = append(own, points[i])
 			}
 			grid := run.Grid{Run: app.Run, Workers: 1, Again: func(int) {}}
-			_, notes, err := store.Do(ctx, grid, own)
-			return notes, err
+			_, err := store.Do(ctx, grid, own)
+			return err
 		})
 	}
 	simulate, workers, err := s.runner(app, len(q.Runs))
@@ -73,7 +73,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 			return fmt.Errorf("--record: %w", err)
 		}
 	}
-	missing, _, err := folder.Store.Missing(ctx, points, false)
+	missing, err := folder.Store.Missing(ctx, points, false)
 	if err != nil {
 		return err
 	}
@@ -91,9 +91,9 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 			return drawEarly(ctx, bar, folder.Dir(), runs, len(points))
 		})
 	}
-	results, notes, runErr := folder.Store.Do(ctx, grid, points)
+	results, runErr := folder.Store.Do(ctx, grid, points)
 	bar.close()
-	printNotes(app.Stderr, notes)
+	printNotes(app.Stderr, folder.Store.Notes())
 	if len(results) == 0 {
 		return runErr
 	}

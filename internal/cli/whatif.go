@@ -68,12 +68,12 @@ func (w *whatifCmd) Run(ctx context.Context, app *App) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
-	return w.answer(ctx, app, folder, "runs", func(bar *progress) (*answer, []string, error) {
+	return w.answer(ctx, app, folder, "runs", func(bar *progress) (*answer, error) {
 		evaluator := whatif.Evaluator{Store: folder.Store, Run: app.Run, Workers: int(w.Workers),
 			Planned: bar.planned, Finished: bar.finished}
-		found, notes, err := study.Do(ctx, &evaluator)
+		found, err := study.Do(ctx, &evaluator)
 		return &answer{found, func(name string) *doc.Doc {
 			return answers.WhatIf(name, found, study.Runs())
-		}, found.Files}, notes, err
+		}, found.Files}, err
 	})
 }
