@@ -122,7 +122,7 @@ func (a *Purchase) describe(o *option, prices *Prices) (err error) {
 
 	replicas, requests := 1, 0
 	if o.found != nil {
-		replicas, requests = o.replicas(), o.found.requests
+		replicas, requests = o.replicas(), o.found.work.Requests
 	}
 	if a.Limits, err = o.limits(); err != nil {
 		return err
@@ -220,7 +220,7 @@ func byMiss(options []*option) []*option {
 }
 
 // last returns the run that describes an option: all replicas under the load, or its miss.
-func (o *option) last() *fleetRun {
+func (o *option) last() *attempt {
 	if o.expected != nil {
 		return o.expected
 	}

@@ -46,26 +46,24 @@ func (b *buyer) measure(ctx context.Context, o *option) error {
 	c := &ceiling{load: o.target, fails: math.Inf(1), at: o.target}
 	o.capacity = c
 	n := o.found.replicas
-	c.requests = o.found.requests
+	c.requests = o.found.work.Requests
 	spec := b.search
 	spec.Start, spec.Coarse, spec.Width = o.target, true, max(spec.Width, ceilingWidth)
 	spec.Max = max(mostLoad(&o.Point.Workload, o.load, spec.Max), o.target)
 	s := &search{spec: spec, slo: o.slo, seeds: o.Seeds,
-		probe: func(ctx context.Context, load float64, _ []uint64) ([]Trial, error) {
-			r, err := b.serve(ctx, o, stageBisect, n, load, o.found.requests)
-			if err != nil {
-				return nil, err
-			}
-			c.requests = max(c.requests, r.requests)
-			o.runs = append(o.runs, r)
-			return r.trials, nil
+		probe: func(ctx context.Context, _ string, load float64, _ []uint64) (*attempt, error) {
+			return b.serve(ctx, o, stageBisect, n, load, o.found.work.Requests)
 		}}
 	if err := s.run(ctx); err != nil {
 		return err
 	}
+	for _, a := range s.shared {
+		c.requests = max(c.requests, a.work.Requests)
+	}
+	o.runs = append(o.runs, s.shared...)
 	c.load, c.fails = bracket.Ends(s.outcomes())
 	if !math.IsInf(c.fails, 1) {
-		c.limitedBy, c.at = s.slo.why(s.at(c.fails)), c.fails
+		c.limitedBy, c.at = s.at(c.fails).why(), c.fails
 	}
 	return b.effects(ctx, o)
 }

@@ -134,7 +134,7 @@ func (c *Choice) meets(o *option) {
 // at a rate, it is the rate times the turns per session (1 without sessions) times the tokens per
 // request, so that warm-up and drain do not matter. With rejections, which end sessions early, the
 // run's own throughput is used.
-func tokensPerSecond(r *fleetRun, turns float64, of func(*metrics.Summary) float64) float64 {
+func tokensPerSecond(r *attempt, turns float64, of func(*metrics.Summary) float64) float64 {
 	sum := 0.0
 	for i := range r.sums {
 		s := &r.sums[i]

@@ -14,7 +14,6 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/internal/warn"
-	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -185,117 +184,29 @@ func (p *Planner) candidate(ctx context.Context, spec config.GoodputSearch,
 	}
 	spec.Max = mostLoad(&first, spec.Start, spec.Max)
 	s := &search{spec: spec, slo: slo, seeds: c.Seeds, unit: RateUnit(&c.Point.Workload)}
-	s.probe = func(ctx context.Context, rate float64, seeds []uint64) ([]Trial, error) {
+	s.probe = func(ctx context.Context, stage string, rate float64, seeds []uint64) (*attempt, error) {
 		w := c.Point.Workload
 		w.Rate = rate
-		requests := min(max(w.Requests, sessionRequests(&w)), mostRequests)
-		return lengthened(requests, func(requests int) ([]Trial, int, error) {
+		try := func(requests int) (*attempt, error) {
 			w.Requests = requests
-			trials, err := p.probe(ctx, c, slo.bounds, &w, seeds)
-			if err != nil || s.unit != loadSessions || !endless(&w) || !slo.holds(trials) {
-				return trials, 0, err
+			p.Planned(len(seeds))
+			a := &attempt{stage: stage, load: rate, slo: slo}
+			err := p.try(ctx, a, c, seeds, func(at *config.Point) { at.Workload = w })
+			for range a.trials {
+				p.Finished()
 			}
-			return trials, min(longest(&w, trials), mostRequests), nil
-		})
+			return a, err
+		}
+		requests := min(max(w.Requests, sessionRequests(&w)), mostRequests)
+		if s.unit != loadSessions {
+			return try(requests)
+		}
+		return lengthened(requests, try)
 	}
 	if err := s.run(ctx); err != nil {
 		return nil, err
 	}
 	return s.goodput(c), nil
-}
-
-// mostLonger is the maximum number of times that a run is extended.
-const mostLonger = 6
-
-// lengthened makes runs with more and more requests. try also returns the number of requests from
-// which the run is long enough.
-func lengthened[T any](requests int, try func(requests int) (T, int, error)) (T, error) {
-	for i := 0; ; i++ {
-		made, enough, err := try(requests)
-		if err != nil || enough <= requests || i == mostLonger {
-			return made, err
-		}
-		requests = enough
-	}
-}
-
-// longest returns the largest steadyAt of trials.
-func longest(w *traces.Spec, trials []Trial) (requests int) {
-	for i := range trials {
-		requests = max(requests, steadyAt(w, trials[i].e2e))
-	}
-	return requests
-}
-
-// limitsOf returns the service level of a point on its model and card.
-func limitsOf(p *config.Point) (limits, error) {
-	bounds, err := p.Bounds()
-	return limits{p.SLO, bounds}, err
-}
-
-// probe runs a candidate under a workload with some seeds.
-func (p *Planner) probe(ctx context.Context, c *Candidate, bounds []config.Bound, w *traces.Spec,
-	seeds []uint64) ([]Trial, error) {
-	p.Planned(len(seeds))
-	points := c.atSeeds(seeds, func(at *config.Point) { at.Workload = *w })
-	trials, _, err := p.trials(ctx, points, bounds, false)
-	for range trials {
-		p.Finished()
-	}
-	return trials, err
-}
-
-// trials is made. It also returns the outcomes.
-func (p *Planner) trials(ctx context.Context, points []config.Point, bounds []config.Bound,
-	paced bool) ([]Trial, []metrics.Summary, error) {
-	results, err := p.made(ctx, points, paced)
-	trials := make([]Trial, len(results))
-	for i := range results {
-		if err == nil {
-			trials[i], err = p.trial(&results[i], bounds)
-		}
-	}
-	return trials, run.Summaries(results), err
-}
-
-// made returns the results of points. It runs the points that are not in the store, and with paced
-// repeats those near a limit with other step times.
-func (p *Planner) made(ctx context.Context, points []config.Point, paced bool) ([]run.Result,
-	error) {
-	grid := run.Grid{Run: p.slotted, Workers: min(cap(p.slots), len(points))}
-	if paced {
-		grid.Again = func(int) {}
-	}
-	return p.Store.Do(ctx, grid, points)
-}
-
-// slotted is Run with a limited number of parallel runs.
-func (p *Planner) slotted(ctx context.Context, point config.Point,
-	sink run.Sink) (metrics.Summary, error) {
-	select {
-	case p.slots <- struct{}{}:
-		defer func() { <-p.slots }()
-		return p.Run(ctx, point, sink)
-	case <-ctx.Done():
-		return metrics.Summary{}, ctx.Err()
-	}
-}
-
-func (p *Planner) trial(r *run.Result, bounds []config.Bound) (Trial, error) {
-	hash, err := p.Store.Hash(&r.Point)
-	s := &r.Summary
-	t := Trial{
-		Rate: r.Point.Workload.Rate, Seed: r.Point.Seed, Rejected: s.RejectedShare(),
-		Unstable: s.QueueGrows(), Completed: s.Completed, ThroughputTokS: s.ThroughputTokS, Hash: hash,
-		requests: s.Requests, e2e: s.E2E.Mean,
-	}
-	for i := range bounds {
-		t.Bounded = append(t.Bounded, bounds[i].Value(s))
-	}
-	if s.GoodShare != nil {
-		t.Missed = 1 - *s.GoodShare
-	}
-	return t, err
 }
 
 // goodput sums the search up.
@@ -305,8 +216,11 @@ func (s *search) goodput(c *Candidate) *Goodput {
 		Name: c.Label(), System: c.Point.System.Name, Model: c.Point.Model, GPU: c.Point.GPU,
 		Axes: config.SettingsMap(c.Settings), Seeds: s.seeds, Requests: traces.Count(c.Point.Workload),
 		Goodput: low, Confidence: GoodputConfidence,
-		SLO: c.Point.SLO.String(s.slo.bounds), Runs: len(s.shared), Warnings: []warn.Warning{},
+		SLO: c.Point.SLO.String(s.slo.bounds), Warnings: []warn.Warning{},
 		search: s, Unit: s.unit,
+	}
+	for _, a := range s.shared {
+		g.Runs += len(a.trials)
 	}
 	for _, seed := range s.seeds {
 		own, fails := bracket.Ends(s.seedOutcomes(seed, s.own[seed]))
@@ -319,10 +233,11 @@ func (s *search) goodput(c *Candidate) *Goodput {
 		shown = high
 	}
 	at := s.at(shown)
+	mean := at.mean()
 	if w := c.Point.Workload; s.unit == loadSessions {
 		w.Rate = shown
-		g.Requests = at[0].requests
-		if text := shortRun(&w, g.Requests, meanTrial(at).e2e); text != "" {
+		g.Requests = at.trials[0].requests
+		if text := shortRun(&w, g.Requests, mean.e2e); text != "" {
 			g.Warnings = append(g.Warnings, warn.New(warn.ShortRun, "%s", text))
 		}
 	}
@@ -337,9 +252,8 @@ func (s *search) goodput(c *Candidate) *Goodput {
 		}
 	}
 	if !math.IsInf(high, 1) {
-		g.LimitedBy = strings.Join(s.slo.why(s.at(high)), " and ")
+		g.LimitedBy = strings.Join(s.at(high).why(), " and ")
 	}
-	mean := meanTrial(at)
 	for i, b := range s.slo.bounds {
 		g.Bounds = append(g.Bounds, Bounded{b, mean.Bounded[i]})
 	}

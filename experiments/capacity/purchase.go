@@ -26,9 +26,9 @@ type option struct {
 	perByte  float64 // of a GPU, over the bandwidth of its HBM
 	outcome  string
 	most     int // replicas that were looked at
-	found    *fleetRun
-	expected *fleetRun // of all replicas, spare ones too, under the load
-	runs     []*fleetRun
+	found    *attempt
+	expected *attempt // of all replicas, spare ones too, under the load
+	runs     []*attempt
 	capacity *ceiling // of the cheapest
 	traffic  tooLong
 }
@@ -236,7 +236,7 @@ func (b *buyer) need(ctx context.Context, o *option) error {
 func (b *buyer) expect(ctx context.Context, o *option) error {
 	asked := *o
 	asked.slo = o.asked
-	r, err := b.once(ctx, &asked, stageExpected, o.replicas(), o.load, o.found.requests)
+	r, err := b.once(ctx, &asked, stageExpected, o.replicas(), o.load, o.found.work.Requests)
 	o.expected, o.runs = r, append(o.runs, r)
 	return err
 }

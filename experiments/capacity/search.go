@@ -25,55 +25,16 @@ const (
 // outcomes do not reverse.
 const checkStep = 1.1
 
-// Trial is the outcome of one run of a search.
-type Trial struct {
-	Stage          string
-	Rate           float64 // requests/s
-	Seed           uint64
-	Bounded        []float64 // value of each bounded statistic, s
-	Rejected       float64   // share of the requests
-	Missed         float64   // share that was rejected or missed a bound; 0 where none is asked for
-	Unstable       bool      // the queue grows without end
-	Completed      int
-	ThroughputTokS float64
-	Hash           string
-	requests       int     // of the run
-	e2e            float64 // mean, s
-}
-
-// limits are the service level for trials, with its bounds on a machine.
-type limits struct {
-	config.SLO
-	bounds []config.Bound
-}
-
-// why names the bounds of the service level that the trials miss in their mean; it is empty if they
-// meet the level. A queue that grows without end in half of the runs fails the level.
-func (l limits) why(trials []Trial) []string {
-	if slices.ContainsFunc(trials, func(t Trial) bool { return t.Completed == 0 }) {
-		return []string{"nothing completed"}
-	}
-	mean := meanTrial(trials)
-	why := l.Exceeded(mean.Rejected, mean.Missed, mean.Bounded, l.bounds)
-	if mean.Unstable && !slices.Contains(why, "delay") {
-		why = append(why, "queue")
-	}
-	return why
-}
-
-// holds reports whether the trials meet the service level.
-func (l limits) holds(trials []Trial) bool { return len(l.why(trials)) == 0 }
-
 // search finds one candidate's goodput: first by the mean over seeds, then per seed.
 type search struct {
 	spec  config.GoodputSearch
 	slo   limits
 	seeds []uint64
 	unit  string // of rates, in words
-	// probe runs one rate with some seeds and returns a trial of each.
-	probe  func(ctx context.Context, rate float64, seeds []uint64) ([]Trial, error)
-	shared []Trial            // at rates that all seeds ran, seeds together
-	own    map[uint64][]Trial // at rates that one seed ran
+	// probe tries one rate with some seeds.
+	probe  func(ctx context.Context, stage string, rate float64, seeds []uint64) (*attempt, error)
+	shared []*attempt            // with all seeds
+	own    map[uint64][]*attempt // with one seed
 }
 
 // run carries out the search. All seeds run at the same rates with the same arrivals, except for
@@ -122,41 +83,36 @@ func (s *search) narrow(ctx context.Context) error {
 			stage = stageBisect
 		}
 		err := s.try(ctx, stage, rate)
-		return err == nil && s.slo.holds(s.at(rate)), err
+		return err == nil && s.at(rate).holds(), err
 	})
 	return err
 }
 
 // try runs a rate with all seeds, unless it has been run.
 func (s *search) try(ctx context.Context, stage string, rate float64) error {
-	if slices.ContainsFunc(s.shared, func(t Trial) bool { return t.Rate == rate }) {
+	if s.at(rate) != nil {
 		return nil
 	}
-	trials, err := s.probe(ctx, rate, s.seeds)
-	if err != nil {
-		return err
+	a, err := s.probe(ctx, stage, rate, s.seeds)
+	if err == nil {
+		s.shared = append(s.shared, a)
 	}
-	for i := range trials {
-		trials[i].Stage = stage
-	}
-	s.shared = append(s.shared, trials...)
-	return nil
+	return err
 }
 
 // narrowSeeds narrows each seed's own bracket.
 func (s *search) narrowSeeds(ctx context.Context) error {
-	own := make([][]Trial, len(s.seeds))
+	own := make([][]*attempt, len(s.seeds))
 	group, ctx := errgroup.WithContext(ctx)
 	for i, seed := range s.seeds {
 		group.Go(func() error {
 			_, err := s.line().Find(s.seedOutcomes(seed, nil), func(rate float64, _ bool) (bool, error) {
-				trials, err := s.probe(ctx, rate, []uint64{seed})
+				a, err := s.probe(ctx, stageSeed, rate, []uint64{seed})
 				if err != nil {
 					return false, err
 				}
-				trials[0].Stage = stageSeed
-				own[i] = append(own[i], trials[0])
-				return s.slo.holds(trials), nil
+				own[i] = append(own[i], a)
+				return a.holds(), nil
 			})
 			return err
 		})
@@ -164,48 +120,38 @@ func (s *search) narrowSeeds(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	s.own = map[uint64][]Trial{}
+	s.own = map[uint64][]*attempt{}
 	for i, seed := range s.seeds {
 		s.own[seed] = own[i]
 	}
 	return nil
 }
 
-// at returns the trials of all seeds at a rate.
-func (s *search) at(rate float64) []Trial {
-	var trials []Trial
-	for _, t := range s.shared {
-		if t.Rate == rate {
-			trials = append(trials, t)
+// at returns the attempt with all seeds at a rate; nil if there is none.
+func (s *search) at(rate float64) *attempt {
+	for _, a := range s.shared {
+		if a.load == rate {
+			return a
 		}
 	}
-	return trials
-}
-
-// rates lists the rates that all seeds ran, in the order of the search.
-func (s *search) rates() []float64 {
-	var rates []float64
-	for _, t := range s.shared {
-		if !slices.Contains(rates, t.Rate) {
-			rates = append(rates, t.Rate)
-		}
-	}
-	return rates
+	return nil
 }
 
 // outcomes judges each rate by the mean over seeds.
 func (s *search) outcomes() (tried []bracket.Tried) {
-	for _, rate := range s.rates() {
-		tried = append(tried, bracket.Tried{At: rate, Below: s.slo.holds(s.at(rate))})
+	for _, a := range s.shared {
+		tried = append(tried, bracket.Tried{At: a.load, Below: a.holds()})
 	}
 	return tried
 }
 
 // seedOutcomes judges each rate by one seed alone.
-func (s *search) seedOutcomes(seed uint64, own []Trial) (tried []bracket.Tried) {
-	for _, t := range append(slices.Clone(s.shared), own...) {
-		if t.Seed == seed {
-			tried = append(tried, bracket.Tried{At: t.Rate, Below: s.slo.holds([]Trial{t})})
+func (s *search) seedOutcomes(seed uint64, own []*attempt) (tried []bracket.Tried) {
+	for _, a := range slices.Concat(s.shared, own) {
+		for _, t := range a.trials {
+			if t.Seed == seed {
+				tried = append(tried, bracket.Tried{At: a.load, Below: s.slo.holds([]Trial{t})})
+			}
 		}
 	}
 	return tried

@@ -28,14 +28,13 @@ func crossing(spec config.GoodputSearch, thresholds ...float64) *search {
 	for i := range thresholds {
 		s.seeds = append(s.seeds, uint64(i+1))
 	}
-	s.probe = func(_ context.Context, rate float64, seeds []uint64) ([]Trial, error) {
-		var trials []Trial
+	s.probe = func(_ context.Context, stage string, rate float64, seeds []uint64) (*attempt, error) {
+		a := &attempt{stage: stage, load: rate, slo: s.slo}
 		for _, seed := range seeds {
-			trials = append(trials,
-				Trial{Rate: rate, Seed: seed, Bounded: []float64{0.5, 2 * rate / thresholds[seed-1]},
-					Completed: 300})
+			a.trials = append(a.trials,
+				Trial{Seed: seed, Bounded: []float64{0.5, 2 * rate / thresholds[seed-1]}, Completed: 300})
 		}
-		return trials, nil
+		return a, nil
 	}
 	return s
 }
@@ -94,9 +93,9 @@ func TestCoarseSearch(t *testing.T) {
 		t.Errorf("%d runs at shared rates and of %d seeds, want fewer than %d and none", len(s.shared),
 			len(s.own), len(fine.shared))
 	}
-	for _, trial := range s.shared {
-		if trial.Stage == stageCheck {
-			t.Errorf("checked %g requests/s", trial.Rate)
+	for _, a := range s.shared {
+		if a.stage == stageCheck {
+			t.Errorf("checked %g requests/s", a.load)
 		}
 	}
 }
@@ -115,7 +114,7 @@ func TestSearchNearby(t *testing.T) {
 		if low > threshold || high < threshold || high-low > spec.Width*low*1.001 {
 			t.Fatalf("bracket %g to %g of %g", low, high, threshold)
 		}
-		if rates := len(s.rates()); threshold >= 1 && threshold < 1.05 && rates != 2 || rates > 14 {
+		if rates := len(s.shared); threshold >= 1 && threshold < 1.05 && rates != 2 || rates > 14 {
 			t.Fatalf("%d rates for %g", rates, threshold)
 		}
 	})
@@ -128,12 +127,12 @@ func TestSearchUnderNoise(t *testing.T) {
 	spec.Start = 0.05
 	s := crossing(spec, 0.3, 0.3, 0.3)
 	exact := s.probe
-	s.probe = func(ctx context.Context, rate float64, seeds []uint64) ([]Trial, error) {
-		trials, err := exact(ctx, rate, seeds)
-		for i := range trials {
-			trials[i].Bounded[1] *= 1 + 0.05*math.Sin(1e5*rate+float64(trials[i].Seed))
+	s.probe = func(ctx context.Context, stage string, rate float64, seeds []uint64) (*attempt, error) {
+		a, err := exact(ctx, stage, rate, seeds)
+		for i := range a.trials {
+			a.trials[i].Bounded[1] *= 1 + 0.05*math.Sin(1e5*rate+float64(a.trials[i].Seed))
 		}
-		return trials, err
+		return a, err
 	}
 	if err := s.run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -179,14 +178,14 @@ func TestSearchReportsTurningOutcomes(t *testing.T) {
 	spec.Start = 0.1
 	s := crossing(spec, 0.3, 0.3, 0.3)
 	exact := s.probe
-	s.probe = func(ctx context.Context, rate float64, seeds []uint64) ([]Trial, error) {
-		trials, err := exact(ctx, rate, seeds)
-		for i := range trials {
-			if all := rate > 0.32 && rate < 0.35; all || trials[i].Seed == 2 && rate == 0.4 {
-				trials[i].Bounded[1] = 1.9
+	s.probe = func(ctx context.Context, stage string, rate float64, seeds []uint64) (*attempt, error) {
+		a, err := exact(ctx, stage, rate, seeds)
+		for i := range a.trials {
+			if all := rate > 0.32 && rate < 0.35; all || a.trials[i].Seed == 2 && rate == 0.4 {
+				a.trials[i].Bounded[1] = 1.9
 			}
 		}
-		return trials, err
+		return a, err
 	}
 	if err := s.run(t.Context()); err != nil {
 		t.Fatal(err)

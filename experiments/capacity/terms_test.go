@@ -35,7 +35,7 @@ func TestPricesCountTheGPUsOfEachReplica(t *testing.T) {
 	if o.gpus != 2 || math.Abs(o.replica-2*o.price.USDPerHour) > 1e-9 {
 		t.Errorf("a replica of %d GPUs at $%g costs $%g", o.gpus, o.price.USDPerHour, o.replica)
 	}
-	o.found = &fleetRun{replicas: 3, slo: o.slo}
+	o.found = &attempt{replicas: 3, slo: o.slo}
 	if got := o.usd(); math.Abs(got-6*o.price.USDPerHour) > 1e-9 {
 		t.Errorf("three replicas cost $%g, a GPU $%g", got, o.price.USDPerHour)
 	}
@@ -57,7 +57,7 @@ func TestPricesCountTheGPUsOfEachReplica(t *testing.T) {
 // 2 requests/s arrive, of which three in four are served, each with 100 tokens: 150 tokens/s, while
 // the run with its end served 1.2 requests/s. At $15.40 an hour a million tokens cost $28.52.
 func TestTokensOfRejectedRequestsDoNotCount(t *testing.T) {
-	r := &fleetRun{replicas: 1, trials: []Trial{{}}, sums: []metrics.Summary{{Rate: 2,
+	r := &attempt{replicas: 1, trials: []Trial{{}}, sums: []metrics.Summary{{Rate: 2,
 		RequestThroughput: 1.2, ServedShare: 0.75, ThroughputTokS: 120, Requests: 40, Rejected: 10}}}
 	output := func(s *metrics.Summary) float64 { return s.ThroughputTokS }
 	if got := tokensPerSecond(r, 1, output); math.Abs(got-150) > 1e-9 {

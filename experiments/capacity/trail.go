@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
@@ -31,22 +32,21 @@ func trailTable(found []Goodput) []byte {
 	for i := range found {
 		g := &found[i]
 		slo := g.search.slo
-		row := func(t *Trial, seed any, holds bool) {
-			table.Add(g.Name, t.Stage, t.Rate, seed, boundsText(slo.bounds, t.Bounded), t.Rejected,
-				t.Missed, t.Unstable, t.Completed, holds, t.Hash)
-		}
-		single := func(t *Trial) { row(t, t.Seed, slo.holds([]Trial{*t})) }
-		for _, rate := range g.search.rates() {
-			trials := g.search.at(rate)
-			for i := range trials {
-				single(&trials[i])
-			}
-			mean := meanTrial(trials)
-			row(&mean, "mean", slo.holds(trials))
-		}
+		all := g.search.shared
 		for _, seed := range g.Seeds {
-			for _, t := range g.search.own[seed] {
-				single(&t)
+			all = slices.Concat(all, g.search.own[seed])
+		}
+		for _, a := range all {
+			row := func(t *Trial, seed any, holds bool) {
+				table.Add(g.Name, a.stage, a.load, seed, boundsText(slo.bounds, t.Bounded), t.Rejected,
+					t.Missed, t.Unstable, t.Completed, holds, t.Hash)
+			}
+			for _, t := range a.trials {
+				row(&t, t.Seed, slo.holds([]Trial{t}))
+			}
+			if a.stage != stageSeed {
+				mean := a.mean()
+				row(&mean, "mean", a.holds())
 			}
 		}
 	}
@@ -61,27 +61,4 @@ func boundsText(bounds []config.Bound, values []float64) string {
 		words[i] = fmt.Sprintf("%s_%s=%s/%s", b.Name, b.Stat, run.Number(values[i]), run.Number(b.Limit))
 	}
 	return strings.Join(words, "; ")
-}
-
-// meanTrial returns the mean over trials, from which the outcome of a rate is derived.
-func meanTrial(trials []Trial) Trial {
-	mean := Trial{Stage: trials[0].Stage, Rate: trials[0].Rate,
-		Bounded: make([]float64, len(trials[0].Bounded))}
-	unstable := 0
-	for _, t := range trials {
-		n := float64(len(trials))
-		for i, v := range t.Bounded {
-			mean.Bounded[i] += v / n
-		}
-		mean.Rejected += t.Rejected / n
-		mean.Missed += t.Missed / n
-		mean.ThroughputTokS += t.ThroughputTokS / n
-		mean.e2e += t.e2e / n
-		mean.Completed += t.Completed
-		if t.Unstable {
-			unstable++
-		}
-	}
-	mean.Unstable = 2*unstable >= len(trials)
-	return mean
 }

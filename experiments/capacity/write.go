@@ -75,7 +75,7 @@ func (a *Purchase) trail() []byte {
 			holds := r.holds()
 			for i := range r.trials {
 				t := &r.trials[i]
-				table.Add(o.Label(), r.stage, r.replicas, r.load, r.requests, t.Seed,
+				table.Add(o.Label(), r.stage, r.replicas, r.load, r.work.Requests, t.Seed,
 					boundsText(r.slo.bounds, t.Bounded), t.Rejected, t.Missed, t.Unstable, t.Completed, holds,
 					t.Hash)
 			}
