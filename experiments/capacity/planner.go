@@ -115,6 +115,14 @@ func (p *Planner) Do(ctx context.Context, spec config.GoodputSearch, candidates 
 	return found, err
 }
 
+// Runs returns the results of points. It makes the runs that are not in the store.
+func (p *Planner) Runs(ctx context.Context, points []config.Point) ([]run.Result, error) {
+	p.silence()
+	return p.Store.Do(ctx, run.Grid{Run: p.Run, Workers: p.Workers,
+		Missing: func(missing []config.Point) { p.Planned(len(missing)) },
+		Made:    func(run.Result) { p.Finished() }}, points)
+}
+
 // start prepares the planner to run.
 func (p *Planner) start() {
 	workers := p.Workers

@@ -52,12 +52,6 @@ type Studies struct {
 // Do runs the named experiments; without names all but the slow ones.
 func (l *Studies) Do(ctx context.Context, names ...string) (err error) {
 	l.ctx = ctx
-	if l.Planned == nil {
-		l.Planned = func(int) {}
-	}
-	if l.Finished == nil {
-		l.Finished = func() {}
-	}
 	if err := os.MkdirAll(l.Dir, 0o755); err != nil {
 		return err
 	}
@@ -126,15 +120,17 @@ func (l *Studies) sweep(e *experiments.Experiment) error {
 	if err != nil {
 		return err
 	}
-	grid := run.Grid{Run: l.Run, Workers: l.Workers,
-		Missing: func(points []config.Point) { l.Planned(len(points)) },
-		Made:    func(run.Result) { l.Finished() }}
-	results, err := l.Store.Do(l.ctx, grid, q.Runs)
+	results, err := l.planner().Runs(l.ctx, q.Runs)
 	if err != nil {
 		return err
 	}
 	_, err = folder.Finish(results)
 	return err
+}
+
+func (l *Studies) planner() *capacity.Planner {
+	return &capacity.Planner{Store: l.Store, Run: l.Run, Workers: l.Workers, Planned: l.Planned,
+		Finished: l.Finished}
 }
 
 // goodput searches for the largest rate at which each system meets its service level.
@@ -147,9 +143,7 @@ func (l *Studies) goodput(e *experiments.Experiment) error {
 	if err != nil {
 		return err
 	}
-	p := capacity.Planner{Store: l.Store, Run: l.Run, Workers: l.Workers, Planned: l.Planned,
-		Finished: l.Finished}
-	found, err := p.Do(l.ctx, s.Goodput, candidates)
+	found, err := l.planner().Do(l.ctx, s.Goodput, candidates)
 	if err != nil {
 		return err
 	}

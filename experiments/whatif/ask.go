@@ -10,58 +10,44 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
-// Asked is a study as given on the command line.
-type Asked struct {
-	Config     string   // file or built-in experiment; the default one when empty
-	Set        []string // KEY=VALUE
-	Vary       []string // KNOB=VALUES
-	Heat       string   // A,B
-	Thresholds []string
-	Metric     string
-	Steps      int // values of a range; 0 for the usual number
-}
-
-// Study parses the question. Ranges default to Defaults. Errors name the flag.
-func (a *Asked) Study() (s *Study, err error) {
-	if a.Steps < 0 || a.Steps == 1 || a.Steps > config.MostPoints {
-		return nil, fmt.Errorf("--steps %d: a range has 2 to %d values", a.Steps, config.MostPoints)
+// parse reads the flags of a study that depend on no configuration. Errors name the flag.
+func (s *Study) parse() (err error) {
+	if s.Steps < 0 || s.Steps == 1 || s.Steps > config.MostPoints {
+		return fmt.Errorf("--steps %d: a range has 2 to %d values", s.Steps, config.MostPoints)
 	}
-	s = &Study{Config: cmp.Or(a.Config, experiments.Default), Set: a.Set, Steps: a.Steps}
-	if s.Metric, err = MetricNamed(a.Metric); err != nil {
-		return nil, err
+	s.Config = cmp.Or(s.Config, experiments.Default)
+	if s.metric, err = MetricNamed(s.Metric); err != nil {
+		return err
 	}
-	for _, name := range a.Thresholds {
+	for _, name := range s.Thresholds {
 		t, err := ThresholdNamed(name)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		s.Thresholds = append(s.Thresholds, t)
+		s.thresholds = append(s.thresholds, t)
 	}
-	for _, flag := range a.Vary {
+	for _, flag := range s.Vary {
 		r, err := ParseRange(flag)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if rangeOf(s.Ranges, r.Knob.Name) >= 0 {
-			return nil, fmt.Errorf("--vary %s: %s is varied twice", flag, r.Knob.Name)
+		if rangeOf(s.ranges, r.Knob.Name) >= 0 {
+			return fmt.Errorf("--vary %s: %s is varied twice", flag, r.Knob.Name)
 		}
-		s.Ranges = append(s.Ranges, r)
+		s.ranges = append(s.ranges, r)
 	}
-	if len(s.Ranges) > 0 && a.Heat == "" {
-		return s, nil
-	}
-	base, err := config.LoadVaried(s.Config, s.Set, [][]config.Setting{nil}, true)
-	if err != nil {
-		return nil, err
-	}
-	usual := Defaults(base.Variants[0])
+	return nil
+}
+
+// usual sets the ranges that no flag gives.
+func (s *Study) usual() (err error) {
 	switch {
-	case a.Heat != "":
-		s.Heat, err = heatOf(a.Heat, slices.Concat(s.Ranges, usual))
-	case len(s.Thresholds) == 0:
-		s.Ranges = usual
+	case s.Heat != "":
+		s.heat, err = heatOf(s.Heat, slices.Concat(s.ranges, Defaults(s.cfg)))
+	case len(s.ranges)+len(s.thresholds) == 0:
+		s.ranges = Defaults(s.cfg)
 	}
-	return s, err
+	return err
 }
 
 func rangeOf(all []Range, knob string) int {

@@ -107,7 +107,7 @@ func (t *Threshold) answer(a *Answer) string {
 
 // compared formats the metric with and without offloading.
 func (t *test) compared(a *Answer) string {
-	return fmt.Sprintf("%s %.3g with offloading, %.3g without", t.study.Metric.Label, a.Value,
+	return fmt.Sprintf("%s %.3g with offloading, %.3g without", t.study.metric.Label, a.Value,
 		a.Against)
 }
 

@@ -52,12 +52,8 @@ func TestThresholdsHoldOnBothSides(t *testing.T) {
 		if testing.Short() && c.name != "dram" {
 			continue // seconds
 		}
-		th, err := ThresholdNamed(c.name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		found := carryOut(t, &Study{Config: path, Set: c.sets, Metric: metric, Ranges: ranges(t, c.vary),
-			Thresholds: []Threshold{th}})
+		found := carryOut(t, &Study{Config: path, Set: c.sets, Metric: "e2e_mean",
+			Vary: []string{c.vary}, Thresholds: []string{c.name}})
 		x := found.Cases[0].Thresholds[0]
 		t.Logf("%s: %s, of %d tries", c.name, x.Text, len(x.Tried))
 		// Seeds that disagree up to the end of the range leave one side unknown: large budgets.
@@ -99,18 +95,13 @@ func neighbours(t *testing.T, x *Crossing) {
 // Of a server whose P99 TBT is a ten-thousandth of a second a token of the budget, a bound of 0.1 s
 // holds up to 1,000 tokens.
 func TestThresholdIsAtItsBound(t *testing.T) {
-	e := newEvaluator(t)
+	e := newPlanner(t)
 	e.Run = func(_ context.Context, p config.Point, _ run.Sink) (metrics.Summary, error) {
 		return metrics.Summary{Requests: 8, Completed: 8, SLOMet: new(true),
 			TBT: metrics.Stats{P99: float64(p.System.Selection.BudgetTokens) / 1e4}}, nil
 	}
-	metric, _ := MetricNamed("e2e_mean")
-	th, err := ThresholdNamed("budget")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, err := (&Study{Config: write(t, small), Set: []string{"slo.tbt_s=0.1"}, Metric: metric,
-		Ranges: ranges(t, "budget=512..4096"), Thresholds: []Threshold{th}}).Do(t.Context(), e)
+	found, err := (&Study{Config: write(t, small), Set: []string{"slo.tbt_s=0.1"}, Metric: "e2e_mean",
+		Vary: []string{"budget=512..4096"}, Thresholds: []string{"budget"}}).Do(t.Context(), e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,8 +127,11 @@ func TestCrossingIsAnInterval(t *testing.T) {
 		"fails":       {1000, 2000, 1, 100, "no at rate = 1 and at 100: no threshold between"},
 		"one step up": {3.1, 3.3, 3.1, 3.3, "; between them it is undecided"},
 	} {
-		th := test{Threshold: &Threshold{Yes: "yes", No: "no"}, width: fineWidth,
-			r: ranges(t, "rate=1..100")[0]}
+		r, err := ParseRange("rate=1..100")
+		if err != nil {
+			t.Fatal(err)
+		}
+		th := test{Threshold: &Threshold{Yes: "yes", No: "no"}, width: fineWidth, r: r}
 		x, err := th.find(func(value string) (Answer, error) {
 			a := Answer{Setting: value, Verdict: bracket.Undecided}
 			v, err := number(value)

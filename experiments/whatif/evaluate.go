@@ -8,7 +8,6 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/config"
-	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 )
@@ -32,49 +31,15 @@ type Value struct {
 	none  bool   // no request was served, so there is none
 }
 
-// Evaluator finds metrics of subjects. Every run goes through the store, so no run is made twice.
-type Evaluator struct {
-	Store   *run.Store
-	Run     run.Runner
-	Workers int // runs at a time; 0 = one a core
-	// Planned and Finished count runs for a progress bar. Goroutines call them concurrently; both may
-	// be nil.
-	Planned  func(runs int)
-	Finished func()
-
+// evaluator finds metrics of subjects.
+type evaluator struct {
+	*capacity.Planner
 	values map[string]Value             // of goodput, by hash
 	sums   map[string][]metrics.Summary // by hash
 }
 
-// defaultSeeds are used if the configuration sets no seeds. They are enough for an interval.
-var defaultSeeds = []uint64{1, 2, 3}
-
-// subjectsOf lists the servers of the one variant of a sweep.
-func subjectsOf(ctx context.Context, hashes *config.Hasher, s *config.Sweep, search bool) (
-	[]subject, error) {
-	list := capacity.UnderLoad
-	if search {
-		list = capacity.Candidates
-	}
-	candidates, err := list(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	all := make([]subject, len(candidates))
-	for i, c := range candidates {
-		if !s.SeedsGiven {
-			c.Seeds = defaultSeeds
-		}
-		all[i].Candidate = c
-		if all[i].hash, err = hashes.Hash(&c.Point); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
-
 // evaluate finds a metric of subjects. Subjects with equal configurations are evaluated once.
-func (e *Evaluator) evaluate(ctx context.Context, m *Metric, spec config.GoodputSearch,
+func (e *evaluator) evaluate(ctx context.Context, m *Metric, spec config.GoodputSearch,
 	all []subject) ([]Value, error) {
 	values := make([]Value, len(all))
 	if !m.Search() {
@@ -84,17 +49,12 @@ func (e *Evaluator) evaluate(ctx context.Context, m *Metric, spec config.Goodput
 		}
 		return values, err
 	}
-	if e.values == nil {
-		e.values = map[string]Value{}
-	}
 	missing := lacking(all, e.values)
 	candidates := make([]capacity.Candidate, len(missing))
 	for i := range missing {
 		candidates[i] = missing[i].Candidate
 	}
-	planner := capacity.Planner{Store: e.Store, Run: e.Run, Workers: e.Workers, Planned: e.Planned,
-		Finished: e.Finished}
-	found, err := planner.Do(ctx, spec, candidates)
+	found, err := e.Do(ctx, spec, candidates)
 	if err != nil {
 		return nil, err
 	}
@@ -145,22 +105,14 @@ func (m *Metric) measured(sums []metrics.Summary) Value {
 }
 
 // runs makes the runs of subjects and returns their summaries, one per seed.
-func (e *Evaluator) runs(ctx context.Context, all []subject) ([][]metrics.Summary, error) {
-	if e.sums == nil {
-		e.sums = map[string][]metrics.Summary{}
-	}
+func (e *evaluator) runs(ctx context.Context, all []subject) ([][]metrics.Summary, error) {
 	var points []config.Point
 	var of []string // hash of the subject of each point
 	for _, s := range lacking(all, e.sums) {
 		points = append(points, s.Runs()...)
 		of = append(of, slices.Repeat([]string{s.hash}, len(s.Seeds))...)
 	}
-	grid := run.Grid{Run: e.Run, Workers: e.Workers}
-	if e.Planned != nil {
-		grid.Missing = func(missing []config.Point) { e.Planned(len(missing)) }
-		grid.Made = func(run.Result) { e.Finished() }
-	}
-	results, err := e.Store.Do(ctx, grid, points)
+	results, err := e.Runs(ctx, points)
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ func named[T any](flag, name string, all []T, nameOf func(*T) string) (one T, er
 // a prefix cache: 0 would look like a cache without hits.
 func (s *Study) checkMetric() error {
 	caches := func(one subject) bool { return one.Point.System.CachesPrefixes() }
-	if s.Metric.Name != prefixHits || slices.ContainsFunc(s.cases, caches) ||
+	if s.metric.Name != prefixHits || slices.ContainsFunc(s.cases, caches) ||
 		slices.ContainsFunc(s.variants, func(v variant) bool {
 			return slices.ContainsFunc(v.subjects, caches)
 		}) {

@@ -36,14 +36,13 @@ func TestOffloadPromptAgainstAScan(t *testing.T) {
 	if changes != 1 || last == 0 || first != last+step {
 		t.Fatalf("the scan sees %d changes: no use up to %d, use from %d", changes, last, first)
 	}
-	metric, _ := MetricNamed("e2e_mean")
 	th, err := ThresholdNamed("offload-prompt")
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := carryOut(t, &Study{Config: write(t, small), Set: []string{"system.kv_gib=1"},
-		Metric: metric, Thresholds: []Threshold{th},
-		Ranges: ranges(t, fmt.Sprintf("prompt=%d..%d", low, high))})
+		Metric: "e2e_mean", Thresholds: []string{th.Name},
+		Vary: []string{fmt.Sprintf("prompt=%d..%d", low, high)}})
 	x := found.Cases[0].Thresholds[0]
 	if x.Holds == nil || x.Fails == nil {
 		t.Fatalf("no threshold, the scan has it between %d and %d: %+v", last, first, x.Tried)

@@ -103,15 +103,15 @@ func (s *Study) caseOf(one *subject) *Case {
 // fill stores the values of a case's variants, given in their order.
 func (s *Study) fill(out *Result, c *Case, index int, values []Value) {
 	knobs := map[string]*KnobResult{}
-	for i := range s.Ranges {
-		k := &s.Ranges[i].Knob
+	for i := range s.ranges {
+		k := &s.ranges[i].Knob
 		r := &KnobResult{Knob: k.Name, About: k.About, Keys: k.Keys, Factor: k.Factor,
 			Base: k.has(&s.cases[index].Point)}
 		knobs[k.Name] = r
 		c.Knobs = append(c.Knobs, r)
 	}
-	if len(s.Heat) > 0 {
-		a, b, steps := &s.Heat[0], &s.Heat[1], cmp.Or(s.Steps, HeatSteps)
+	if len(s.heat) > 0 {
+		a, b, steps := &s.heat[0], &s.heat[1], cmp.Or(s.Steps, HeatSteps)
 		c.Heat = &HeatMap{A: a.Knob.Name, B: b.Knob.Name, FactorA: a.Knob.Factor, FactorB: b.Knob.Factor,
 			ValuesA: a.At(steps), ValuesB: b.At(steps)}
 		for range c.Heat.ValuesB {
@@ -129,7 +129,7 @@ func (s *Study) fill(out *Result, c *Case, index int, values []Value) {
 		}
 		if value.none {
 			out.Notes = append(out.Notes, fmt.Sprintf("%s with %s = %s serves no request, so it has no %s",
-				c.Name, v.knobs[0].Name, v.values[0], s.Metric.Name))
+				c.Name, v.knobs[0].Name, v.values[0], s.metric.Name))
 			continue
 		}
 		k := knobs[v.knobs[0].Name]

@@ -9,6 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/internal/warn"
+	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Steps of a range: its ends for a tornado, more for a heat map.
@@ -17,15 +18,20 @@ const (
 	HeatSteps    = 5
 )
 
-// Study is a what-if of a configuration.
+// Study is a what-if of a configuration, as flags ask for it.
 type Study struct {
-	Config     string   // as LoadVaried has it
-	Set        []string // flags
-	Metric     Metric
-	Ranges     []Range // of a tornado, a knob each
-	Heat       []Range // two, or none
-	Thresholds []Threshold
-	Steps      int // of a range; 0 = TornadoSteps, HeatSteps
+	Config     string   // file or built-in experiment; the default one when empty
+	Set        []string // KEY=VALUE
+	Vary       []string // KNOB=VALUES; without it, Heat and Thresholds: Defaults
+	Heat       string   // A,B
+	Thresholds []string
+	Metric     string
+	Steps      int // values of a range; 0 = TornadoSteps, HeatSteps
+
+	metric     Metric
+	ranges     []Range // of a tornado, a knob each
+	heat       []Range // two, or none
+	thresholds []Threshold
 
 	hashes   *config.Hasher
 	base     *config.Sweep
@@ -67,21 +73,27 @@ func (v *variant) settings(cfg []config.Point) (all []config.Setting, err error)
 // Check reads the configuration and all variants before anything runs. It returns an error if the
 // study cannot run. Refused variants of default knobs are omitted with a note.
 func (s *Study) Check(ctx context.Context) (err error) {
+	if err := s.parse(); err != nil {
+		return err
+	}
+	s.hashes = config.NewHasher()
+	if s.base, err = s.load(nil, s.metric.Search()); err != nil {
+		return err
+	}
+	s.cfg, s.goodput = s.base.Variants[0], s.base.Goodput
+	if err := s.usual(); err != nil {
+		return err
+	}
 	all := s.wanted()
 	if n := len(all); n > config.MostPoints {
 		return fmt.Errorf("--vary, --heat: %d values, a what-if has at most %d; take out values, or "+
 			"give fewer --steps", n, config.MostPoints)
 	}
-	s.hashes = config.NewHasher()
-	if s.base, err = s.load(nil, s.Metric.Search()); err != nil {
-		return err
-	}
-	s.cfg, s.goodput = s.base.Variants[0], s.base.Goodput
-	s.first = !s.goodput.Given && (s.Metric.Search() || len(s.Thresholds) > 0)
+	s.first = !s.goodput.Given && (s.metric.Search() || len(s.thresholds) > 0)
 	if s.first {
 		s.goodput.Coarse, s.goodput.Width = true, firstWidth
 	}
-	if s.cases, err = s.servers(ctx, s.base, s.Metric.Search()); err != nil {
+	if s.cases, err = s.servers(ctx, s.base, s.metric.Search()); err != nil {
 		return err
 	}
 	if err := s.checkLoad(); err != nil {
@@ -122,7 +134,7 @@ func (s *Study) Check(ctx context.Context) (err error) {
 
 // checkLoad refuses servers without goodput, and a metric of runs without one load.
 func (s *Study) checkLoad() error {
-	if s.Metric.Search() {
+	if s.metric.Search() {
 		for i := range s.cases {
 			if err := capacity.CheckRefused(&s.cases[i].Point, s.cases[i].Seeds[0]); err != nil {
 				return err
@@ -132,9 +144,9 @@ func (s *Study) checkLoad() error {
 	}
 	if s.cfg[0].NoRate {
 		return fmt.Errorf("--metric %s: workload.rate: not set, and %[1]s needs one load; "+
-			"set it, as in --set workload.rate=1", s.Metric.Name)
+			"set it, as in --set workload.rate=1", s.metric.Name)
 	}
-	return s.oneLoad("--metric " + s.Metric.Name)
+	return s.oneLoad("--metric " + s.metric.Name)
 }
 
 // oneLoad refuses a configuration of several loads for a flag that needs one.
@@ -153,17 +165,17 @@ func (s *Study) oneLoad(flag string) error {
 
 // wanted lists the variants of the tornado and of the heat map.
 func (s *Study) wanted() (all []variant) {
-	for i := range s.Ranges {
-		r := &s.Ranges[i]
+	for i := range s.ranges {
+		r := &s.ranges[i]
 		for _, value := range r.At(cmp.Or(s.Steps, TornadoSteps)) {
 			all = append(all, variant{knobs: []*Knob{&r.Knob}, values: []string{value},
 				fallible: r.fallible, row: -1})
 		}
 	}
-	if len(s.Heat) == 0 {
+	if len(s.heat) == 0 {
 		return all
 	}
-	a, b, steps := &s.Heat[0], &s.Heat[1], cmp.Or(s.Steps, HeatSteps)
+	a, b, steps := &s.heat[0], &s.heat[1], cmp.Or(s.Steps, HeatSteps)
 	for row, y := range b.At(steps) {
 		for column, x := range a.At(steps) {
 			all = append(all, variant{knobs: []*Knob{&a.Knob, &b.Knob}, values: []string{x, y}, row: row,
@@ -188,14 +200,14 @@ func (s *Study) load(settings []config.Setting, search bool) (*config.Sweep, err
 // warnings about keys that the variant sets, unless the configuration has them already.
 func (s *Study) subjects(ctx context.Context, settings []config.Setting) (all []subject,
 	doubts []warn.Warning, err error) {
-	sweep, err := s.load(settings, s.Metric.Search())
+	sweep, err := s.load(settings, s.metric.Search())
 	if err != nil {
 		return nil, nil, err
 	}
 	known := warn.Texts(s.cfg[0].Warnings)
 	doubts = slices.DeleteFunc(slices.Clone(sweep.Variants[0][0].Warnings),
 		func(w warn.Warning) bool { return slices.Contains(known, w.Text) })
-	all, err = s.servers(ctx, sweep, s.Metric.Search())
+	all, err = s.servers(ctx, sweep, s.metric.Search())
 	if err == nil && len(all) != len(s.cases) {
 		err = fmt.Errorf("--vary: %s = %s makes %d servers of %d; a value changes servers and adds none",
 			settings[0].Key, config.Show(settings[0].Value), len(all), len(s.cases))
@@ -205,25 +217,39 @@ func (s *Study) subjects(ctx context.Context, settings []config.Setting) (all []
 
 // servers lists the servers of one variant of the configuration, with search without a rate.
 func (s *Study) servers(ctx context.Context, sweep *config.Sweep, search bool) ([]subject, error) {
-	all, err := subjectsOf(ctx, s.hashes, sweep, search)
-	for i := range all {
-		if s.first && !sweep.SeedsGiven {
-			all[i].Seeds = all[i].Seeds[:1]
+	list := capacity.UnderLoad
+	if search {
+		list = capacity.Candidates
+	}
+	candidates, err := list(ctx, sweep)
+	all := make([]subject, len(candidates))
+	for i, c := range candidates {
+		switch {
+		case sweep.SeedsGiven:
+		case s.first:
+			c.Seeds = []uint64{1}
+		default:
+			c.Seeds = []uint64{1, 2, 3} // enough for an interval
+		}
+		all[i].Candidate = c
+		if err == nil {
+			all[i].hash, err = s.hashes.Hash(&c.Point)
 		}
 	}
 	return all, err
 }
 
-// Do runs the study.
-func (s *Study) Do(ctx context.Context, e *Evaluator) (*Result, error) {
+// Do runs the study. Every run goes through the planner's store, so no run is made twice.
+func (s *Study) Do(ctx context.Context, planner *capacity.Planner) (*Result, error) {
 	if s.base == nil {
 		if err := s.Check(ctx); err != nil {
 			return nil, err
 		}
 	}
-	out := &Result{Format: 1, Name: s.base.Name, Metric: s.Metric.Name, Label: s.Metric.Label,
-		Higher: s.Metric.Higher, Notes: slices.Concat([]string{}, s.notes), config: s.cfg}
-	if s.Metric.Search() {
+	e := &evaluator{planner, map[string]Value{}, map[string][]metrics.Summary{}}
+	out := &Result{Format: 1, Name: s.base.Name, Metric: s.metric.Name, Label: s.metric.Label,
+		Higher: s.metric.Higher, Notes: slices.Concat([]string{}, s.notes), config: s.cfg}
+	if s.metric.Search() {
 		out.Label = "goodput (" + capacity.RateUnit(&s.cases[0].Point.Workload) + ")"
 		out.Notes = append(out.Notes, fmt.Sprintf("goodput is known within goodput.width = %g %%; a "+
 			"change of less is none", 100*s.goodput.Width))
@@ -240,7 +266,7 @@ func (s *Study) Do(ctx context.Context, e *Evaluator) (*Result, error) {
 		c := s.caseOf(&s.cases[i])
 		if c.Base = values[i]; c.Base.none {
 			return nil, fmt.Errorf("%s serves no request, so it has no %s to change", c.Name,
-				s.Metric.Name)
+				s.metric.Name)
 		}
 		s.fill(out, c, i, values[len(s.cases):])
 		out.Cases = append(out.Cases, c)
@@ -258,8 +284,8 @@ func (s *Study) Do(ctx context.Context, e *Evaluator) (*Result, error) {
 }
 
 // values evaluates the cases, and then the variants of each, in their order.
-func (s *Study) values(ctx context.Context, e *Evaluator) ([]Value, error) {
-	values, err := e.evaluate(ctx, &s.Metric, s.goodput, s.cases)
+func (s *Study) values(ctx context.Context, e *evaluator) ([]Value, error) {
+	values, err := e.evaluate(ctx, &s.metric, s.goodput, s.cases)
 	if err != nil {
 		return nil, err
 	}
@@ -273,6 +299,6 @@ func (s *Study) values(ctx context.Context, e *Evaluator) ([]Value, error) {
 			all = append(all, one)
 		}
 	}
-	more, err := e.evaluate(ctx, &s.Metric, near, all)
+	more, err := e.evaluate(ctx, &s.metric, near, all)
 	return append(values, more...), err
 }

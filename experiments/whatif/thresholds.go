@@ -89,8 +89,8 @@ func (s *Study) findTests() (tests []test, err error) {
 	if s.goodput.Coarse {
 		width = coarseWidth
 	}
-	for i := range s.Thresholds {
-		t := &s.Thresholds[i]
+	for i := range s.thresholds {
+		t := &s.thresholds[i]
 		fault := func(err error) error { return fmt.Errorf("--threshold %s: %w", t.Name, err) }
 		knob, err := KnobNamed(t.knob)
 		if err != nil {
@@ -104,13 +104,13 @@ func (s *Study) findTests() (tests []test, err error) {
 			}
 			low, high := t.within(p)
 			r := Range{Knob: knob, Low: knob.round(low), High: knob.round(high)}
-			if k := rangeOf(s.Ranges, t.knob); k >= 0 && s.Ranges[k].Values == nil {
-				r = s.Ranges[k]
+			if k := rangeOf(s.ranges, t.knob); k >= 0 && s.ranges[k].Values == nil {
+				r = s.ranges[k]
 			}
 			for _, value := range []string{r.Low, r.High} { // refused ones are found now
 				settings, err := knob.settings(s.cfg, value)
 				if err == nil {
-					_, err = s.load(settings, s.Metric.Search())
+					_, err = s.load(settings, s.metric.Search())
 				}
 				if err != nil {
 					return nil, fault(err)
@@ -136,7 +136,7 @@ func (s *Study) findTests() (tests []test, err error) {
 
 // ask answers the question with a value of the knob; for the configuration as it is if the value is
 // empty.
-func (t *test) ask(ctx context.Context, e *Evaluator, value string) (a Answer, err error) {
+func (t *test) ask(ctx context.Context, e *evaluator, value string) (a Answer, err error) {
 	s := t.study
 	var settings []config.Setting
 	if value != "" {
@@ -158,17 +158,17 @@ func (t *test) ask(ctx context.Context, e *Evaluator, value string) (a Answer, e
 	if err != nil {
 		return a, err
 	}
-	found, err := e.evaluate(ctx, &s.Metric, s.goodput, []subject{with[t.index], without[t.index]})
+	found, err := e.evaluate(ctx, &s.metric, s.goodput, []subject{with[t.index], without[t.index]})
 	if err != nil {
 		return a, err
 	}
-	a.Verdict, a.Value, a.Against = s.Metric.better(&found[0], &found[1]), found[0].Value,
+	a.Verdict, a.Value, a.Against = s.metric.better(&found[0], &found[1]), found[0].Value,
 		found[1].Value
 	return a, nil
 }
 
 // bySpare answers by runs at the configuration's rate.
-func (t *test) bySpare(ctx context.Context, e *Evaluator, settings []config.Setting,
+func (t *test) bySpare(ctx context.Context, e *evaluator, settings []config.Setting,
 	a *Answer) error {
 	sweep, err := t.study.load(settings, false)
 	if err != nil {

@@ -54,36 +54,23 @@ func write(t *testing.T, text string) string {
 // simulator has recorded streams that all tests share.
 var simulator = sync.OnceValue(run.NewSimulator)
 
-func newEvaluator(t *testing.T) *Evaluator {
+func newPlanner(t *testing.T) *capacity.Planner {
 	t.Helper()
 	store, err := run.OpenStore(t.TempDir(), "test", true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	return &Evaluator{Store: store, Run: simulator().Run}
+	return &capacity.Planner{Store: store, Run: simulator().Run}
 }
 
 func carryOut(t *testing.T, s *Study) *Result {
 	t.Helper()
-	found, err := s.Do(t.Context(), newEvaluator(t))
+	found, err := s.Do(t.Context(), newPlanner(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return found
-}
-
-func ranges(t *testing.T, flags ...string) []Range {
-	t.Helper()
-	var all []Range
-	for _, flag := range flags {
-		r, err := ParseRange(flag)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, r)
-	}
-	return all
 }
 
 // plain makes the runs of a configuration as simulate does.
@@ -110,15 +97,15 @@ func withoutSearch() string {
 // What a knob sets to what there is gives what there is, to the last digit: of runs that of
 // simulate, of goodput that of plan.
 func TestNothingChanged(t *testing.T) {
-	e, alone := newEvaluator(t), plain(t, write(t, withoutSearch()))
+	e, alone := newPlanner(t), plain(t, write(t, withoutSearch()))
 	for _, name := range []string{"ttft_mean", "tbt_p99", "throughput"} {
 		m, err := MetricNamed(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		study := Study{Config: write(t, small), Metric: m,
-			Ranges: ranges(t, "link=1,2", "hbm=1", "compute=1,0.5", "dram=1", "budget=2048",
-				"offload.on=true")}
+		study := Study{Config: write(t, small), Metric: name,
+			Vary: []string{"link=1,2", "hbm=1", "compute=1,0.5", "dram=1", "budget=2048",
+				"offload.on=true"}}
 		found, err := study.Do(t.Context(), e)
 		if err != nil {
 			t.Fatal(err)
@@ -143,13 +130,12 @@ func TestNothingChanged(t *testing.T) {
 
 // A knob that no server of the configuration uses is said to have no effect, once.
 func TestVariedKeysWithoutEffect(t *testing.T) {
-	m, _ := MetricNamed("ttft_mean")
 	for knob, want := range map[string]string{"link=0.5,2": "--vary: card.link_d2h = ",
 		"selection.policy=quest,infllm": `--vary: selection.policy = "quest": has no effect in any`,
 		"hbm_bandwidth=0.5":             ""} {
-		found := carryOut(t, &Study{Config: write(t, withoutSearch()), Metric: m,
-			Set:    []string{"system.preset=vllm", "workload.requests=2", "seed=[1]"},
-			Ranges: ranges(t, knob)})
+		found := carryOut(t, &Study{Config: write(t, withoutSearch()), Metric: "ttft_mean",
+			Set:  []string{"system.preset=vllm", "workload.requests=2", "seed=[1]"},
+			Vary: []string{knob}})
 		said := strings.Join(found.Notes, "\n")
 		if n := strings.Count(said, "no effect"); want == "" && n > 0 ||
 			want != "" && (!strings.HasPrefix(said, want) || n > 2) {
@@ -160,9 +146,8 @@ func TestVariedKeysWithoutEffect(t *testing.T) {
 
 func TestGoodputIsThatOfPlan(t *testing.T) {
 	path := write(t, small)
-	goodput, _ := MetricNamed(GoodputMetric)
 	found := carryOut(t,
-		&Study{Config: path, Metric: goodput, Ranges: ranges(t, "link=1", "compute=0.25")})
+		&Study{Config: path, Metric: GoodputMetric, Vary: []string{"link=1", "compute=0.25"}})
 	sweep, err := config.LoadPlan(t.Context(), path, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +156,7 @@ func TestGoodputIsThatOfPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := newEvaluator(t)
+	e := newPlanner(t)
 	planner := capacity.Planner{Store: e.Store, Run: e.Run}
 	plan, err := planner.Do(t.Context(), sweep.Goodput, candidates)
 	if err != nil {
@@ -189,10 +174,6 @@ func TestGoodputIsThatOfPlan(t *testing.T) {
 
 // Hits in a prefix cache are asked of what has one, or of what a knob gives one.
 func TestPrefixHitsNeedACache(t *testing.T) {
-	m, err := MetricNamed("prefix_hits")
-	if err != nil {
-		t.Fatal(err)
-	}
 	with := strings.Replace(small, `"sparseserve"`, `"vllm"`, 1)
 	without := strings.Replace(with, "[slo]", "[prefix_cache]\nmode = \"off\"\n\n[slo]", 1)
 	for _, c := range []struct{ text, vary, want string }{
@@ -200,7 +181,8 @@ func TestPrefixHitsNeedACache(t *testing.T) {
 		{without, "prefix_cache.mode=off,vllm", ""},
 		{with, "hbm=1,2", ""},
 	} {
-		err := (&Study{Config: write(t, c.text), Metric: m, Ranges: ranges(t, c.vary)}).Check(t.Context())
+		study := Study{Config: write(t, c.text), Metric: prefixHits, Vary: []string{c.vary}}
+		err := study.Check(t.Context())
 		if got := fmt.Sprint(err); (err == nil) != (c.want == "") || !strings.HasPrefix(got, c.want) &&
 			err != nil {
 			t.Errorf("%s: %v, want %q", c.vary, err, c.want)
@@ -210,10 +192,6 @@ func TestPrefixHitsNeedACache(t *testing.T) {
 
 // Of sessions rates are sessions/s, and without a cache none of their prompts hits.
 func TestSessions(t *testing.T) {
-	m, err := MetricNamed("prefix_hits")
-	if err != nil {
-		t.Fatal(err)
-	}
 	path := write(t, `model = "llama3-8b"
 gpu = "h200"
 
@@ -235,7 +213,8 @@ preset = "vllm"
 [prefix_cache]
 mode = "vllm"
 `)
-	found := carryOut(t, &Study{Config: path, Metric: m, Ranges: ranges(t, "prefix_cache.mode=off")})
+	found := carryOut(t, &Study{Config: path, Metric: prefixHits,
+		Vary: []string{"prefix_cache.mode=off"}})
 	c := found.Cases[0]
 	if got := c.Load(); got != "2 sessions/s" {
 		t.Errorf("the load is %q", got)
@@ -249,14 +228,10 @@ mode = "vllm"
 // Without a key of [goodput], a tornado of goodput is a first look: one seed, within 5 %, and it
 // begins at the configuration's value. With one it is what the key asks for.
 func TestFirstLook(t *testing.T) {
-	goodput, err := MetricNamed(GoodputMetric)
-	if err != nil {
-		t.Fatal(err)
-	}
 	text, _, _ := strings.Cut(small, "[goodput]")
 	text = strings.Replace(text, "seed = [1, 2, 3]\n", "", 1)
 	look := func(sets ...string) (c *Case, notes string, runs int64) {
-		e := newEvaluator(t)
+		e := newPlanner(t)
 		count := &atomic.Int64{}
 		e.Run = func(_ context.Context, p config.Point, _ run.Sink) (metrics.Summary, error) {
 			count.Add(1)
@@ -266,8 +241,8 @@ func TestFirstLook(t *testing.T) {
 			}
 			return metrics.Summary{Requests: 8, Completed: 8, QueueDelay: metrics.Stats{Mean: delay}}, nil
 		}
-		found, err := (&Study{Config: write(t, text), Set: sets, Metric: goodput,
-			Ranges: ranges(t, "window=24", "budget=1024")}).Do(t.Context(), e)
+		found, err := (&Study{Config: write(t, text), Set: sets, Metric: GoodputMetric,
+			Vary: []string{"window=24", "budget=1024"}}).Do(t.Context(), e)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -290,10 +265,9 @@ func TestFirstLook(t *testing.T) {
 // A server that refuses more prompts than its service level allows has no goodput, which is said
 // before anything runs.
 func TestRefusedPromptsAreAnError(t *testing.T) {
-	goodput, _ := MetricNamed(GoodputMetric)
 	study := func(sets ...string) error {
 		return (&Study{Config: write(t, small), Set: append(sets, "prefill.max_prompt_tokens=3000"),
-			Metric: goodput, Ranges: ranges(t, "window=24")}).Check(t.Context())
+			Metric: GoodputMetric, Vary: []string{"window=24"}}).Check(t.Context())
 	}
 	err := study("prefill.over_length=reject")
 	if err == nil || !strings.Contains(err.Error(), "slo.miss_share = 0.01") ||

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/whatif"
 	"github.com/sparseserve/sparseserve/internal/answers"
@@ -47,12 +48,8 @@ func (w *whatifCmd) Help() string {
 
 // Run implements the command.
 func (w *whatifCmd) Run(ctx context.Context, app *App) (err error) {
-	ask := whatif.Asked{Config: w.Config, Set: w.Set, Vary: w.Vary, Heat: w.Heat,
+	study := whatif.Study{Config: w.Config, Set: w.Set, Vary: w.Vary, Heat: w.Heat,
 		Thresholds: w.Threshold, Metric: w.Metric, Steps: w.Steps}
-	study, err := ask.Study()
-	if err != nil {
-		return err
-	}
 	if err := study.Check(ctx); err != nil { // before any folder is made
 		return err
 	}
@@ -69,9 +66,8 @@ func (w *whatifCmd) Run(ctx context.Context, app *App) (err error) {
 	}
 	defer func() { err = errors.Join(err, folder.Close()) }()
 	return w.answer(ctx, app, folder, "runs", func(bar *progress) (*answer, error) {
-		evaluator := whatif.Evaluator{Store: folder.Store, Run: app.Run, Workers: int(w.Workers),
-			Planned: bar.planned, Finished: bar.finished}
-		found, err := study.Do(ctx, &evaluator)
+		found, err := study.Do(ctx, &capacity.Planner{Store: folder.Store, Run: app.Run,
+			Workers: int(w.Workers), Planned: bar.planned, Finished: bar.finished})
 		return &answer{found, func(name string) *doc.Doc {
 			return answers.WhatIf(name, found, study.Runs())
 		}, found.Files}, err
