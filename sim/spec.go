@@ -30,7 +30,7 @@ type Spec struct {
 	DRAMGiB float64 `toml:"dram_gib" used:"dram" unit:"GiB" range:">= 0, <= 1e+06"`
 	// type of KV in HBM and DRAM: auto (the checkpoint's, or the engine's for an indexer on cards with
 	// FP4), bf16 or fp8 (vLLM's --kv-cache-dtype). Attention has its own measured times for FP8
-	KVDtype string `toml:"kv_dtype"`
+	KVDtype string `toml:"kv_dtype" values:"auto bf16 fp8"`
 	// size of a KV block
 	BlockTokens int `toml:"block_tokens" unit:"tokens" range:">= 1, <= 65536"`
 	// scheduler that forms batches
@@ -46,7 +46,7 @@ type Spec struct {
 	Conservativeness float64 `toml:"conservativeness" used:"outputs" range:">= 0, <= 100"`
 	// how tokens are sampled: random; top-p, which sorts the logits of each request; or model, which
 	// is top-p if the model's generation_config.json sets top_p and random otherwise
-	Sampling string `toml:"sampling"`
+	Sampling string `toml:"sampling" values:"random top-p model"`
 
 	Selection   SelectionSpec   `toml:"selection"`
 	Offload     OffloadSpec     `toml:"offload"`
@@ -75,7 +75,7 @@ type SelectionSpec struct {
 	Recording string `toml:"recording" used:"sparse"`
 	// heads that select together, with a fixed budget: all query heads of a KV head, or each query
 	// head alone, and the KV head attends to the union
-	Per string `toml:"per" used:"sparse,fixed,groups,drawn"`
+	Per string `toml:"per" used:"sparse,fixed,groups,drawn" values:"kv_head query_head"`
 	// psa: attention, from 0 to 1, at which a head stops
 	Epsilon float64 `toml:"epsilon" used:"psa" range:"> 0, < 1"`
 	// psa: blocks per iteration of progressive attention
@@ -83,7 +83,7 @@ type SelectionSpec struct {
 	// psa: load the next iteration's blocks during the attention of this one
 	Pipelined bool `toml:"pipelined" used:"psa,offload"`
 	// psa: stop all heads of a layer together, or each KV head alone
-	Stop string `toml:"stop" used:"psa"`
+	Stop string `toml:"stop" used:"psa" values:"layer head"`
 	// infinigen: largest distance below the highest score at which a token is selected
 	Margin float64 `toml:"margin" used:"infinigen" unit:"q·k / sqrt(d)" range:">= 0, <= 1e+06"`
 }
@@ -99,11 +99,11 @@ type OffloadSpec struct {
 	// (FlashD2H)
 	Save string `toml:"save" used:"offload"`
 	// processor that finds the selected blocks missing in HBM; gpu needs offload.load = "flash"
-	Lookup string `toml:"lookup" used:"offload"`
+	Lookup string `toml:"lookup" used:"offload" values:"host gpu"`
 	// order in which blocks leave HBM (list evictions)
 	Eviction string `toml:"eviction" used:"cache"`
 	// one pool of HBM blocks for all layers, or one per layer
-	Pool string `toml:"pool" used:"cache"`
+	Pool string `toml:"pool" used:"cache" values:"unified per-layer"`
 	// KV that may wait to be saved before computation stalls
 	SaveBufferMiB float64 `toml:"save_buffer_mib" used:"offload" unit:"MiB" range:">= 0, <= 1e+06"`
 	// limit batches so that their working sets fit in HBM (Algorithm 1)
@@ -123,13 +123,13 @@ type OffloadSpec struct {
 // PrefillSpec says how prompts are computed: the table [prefill].
 type PrefillSpec struct {
 	// how steps divide prompts: not (plain), by tokens (chunked), by layers (layer), or by both
-	Split string `toml:"split"`
+	Split string `toml:"split" values:"plain chunked layer layer-chunked"`
 	// largest prefill chunk
 	ChunkTokens int `toml:"chunk_tokens" used:"chunks" unit:"tokens" range:">= 1, <= 1e+09"`
 	// largest layer-segmented prefill in a batch, tokens x layers; 0: chunk_tokens x layers
 	MaxInject int64 `toml:"max_inject" used:"layers" unit:"token-layers" range:">= 0, <= 1e+12"`
 	// what happens to a prompt above the maximum: its middle is cut out, or it is rejected
-	OverLength string `toml:"over_length"`
+	OverLength string `toml:"over_length" values:"truncate reject"`
 	// longest prompt; 0: the model's maximum
 	MaxPromptTokens int `toml:"max_prompt_tokens" unit:"tokens" range:">= 0, <= 1e+08"`
 	// attention of prefill: dense or a sparse pattern (list prefills)
@@ -177,7 +177,7 @@ type PrefixCacheSpec struct {
 	Overlap string `toml:"overlap" used:"tiers"`
 	// what a prompt attends to in its cached prefix in DRAM: all of it, or the blocks that each chunk
 	// and KV head selects
-	Attend string `toml:"attend" used:"cache,hits"`
+	Attend string `toml:"attend" used:"cache,hits" values:"dense selected"`
 	// weight of a token loaded from DRAM in limits such as max_tokens; a computed one has 1
 	LoadWeight float64 `toml:"load_weight" used:"cache,hits" range:">= 0, <= 1000"`
 }
@@ -195,7 +195,7 @@ type SpeculationSpec struct {
 // SimulationSpec says how exactly the cache is simulated: the table [simulation].
 type SimulationSpec struct {
 	// simulate every (layer, KV head) group, or a sample of groups with a cache of proportional size
-	Heads string `toml:"heads" used:"cache"`
+	Heads string `toml:"heads" used:"cache" values:"sampled full"`
 	// number of groups in the sample
 	Groups int `toml:"groups" used:"cache,sampled" unit:"groups" range:">= 1, <= 1e+06"`
 }

@@ -2,6 +2,8 @@ package config
 
 import (
 	"os"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -218,5 +220,27 @@ func TestNoSuchFile(t *testing.T) {
 	_, err := Load("defualt", nil)
 	if err == nil || !strings.Contains(err.Error(), `did you mean "default"`) {
 		t.Errorf("error is %v, want the experiment that is meant", err)
+	}
+}
+
+// Keys of names, and of the reasons of rules, are keys of a configuration.
+func TestRulesNameKeys(t *testing.T) {
+	p := new(Point)
+	for key := range names {
+		if v, ok := p.Field(key); !ok || v.Kind() != reflect.String {
+			t.Errorf("%s has names, and is no text of a configuration", key)
+		}
+	}
+	for _, r := range slices.Concat(cutoffRules, systemRules, modelRules) {
+		keys := append(strings.Fields(r.with), r.key)
+		for _, word := range valueOfReason.FindAllString(r.reason, -1) {
+			keys = append(keys, strings.Trim(word, "{}"))
+		}
+		for _, key := range keys {
+			if _, ok := p.Field(key); !ok && key != "system" && key != "index_top_k" &&
+				!strings.HasPrefix(key, "class ") {
+				t.Errorf("a rule of %s names %s", r.key, key)
+			}
+		}
 	}
 }

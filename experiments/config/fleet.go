@@ -13,7 +13,7 @@ const mostSeconds = 1e9
 
 // checkFleet returns an error if a [fleet] table is impossible, or nil.
 func checkFleet(f *fleet.Spec) *KeyError {
-	err := cmp.Or(checkName("fleet.router", f.Router, fleet.RouterNames()), checkRanges(f, "fleet"),
+	err := cmp.Or(checkTable(f, "fleet"),
 		checkChanges("fail", f.Fail, f.Replicas, "[s, replica, s]", "[[120, 1, 60]]"),
 		checkChanges("drain", f.Drain, f.Replicas, "[s, replica]", "[[300, 1]]"))
 	drained := map[float64]bool{}

@@ -30,7 +30,7 @@ func DefaultGoodputSearch() GoodputSearch { return GoodputSearch{Width: 0.02, Ma
 
 // check returns an error if the [goodput] table is impossible, or nil.
 func (g *GoodputSearch) check() *KeyError {
-	err := checkRanges(g, "goodput")
+	err := checkTable(g, "goodput")
 	if err != nil || g.Start == 0 || g.Start >= minStart && g.Start <= g.Max {
 		return err
 	}

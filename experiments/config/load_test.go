@@ -151,7 +151,7 @@ func TestPresets(t *testing.T) {
 		if full := w.name == "vllm-sparse"; full != (s.Selection.DenseLayers == 2) {
 			t.Errorf("%s: %d layers in full", s.Name, s.Selection.DenseLayers)
 		}
-		if err := checkSpec(&s); err != nil {
+		if err := checkSystem(&Point{System: s}); err != nil {
 			t.Error(err)
 		}
 		if presets[i].About == "" {

@@ -10,8 +10,6 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/units"
-	"github.com/sparseserve/sparseserve/sim/fleet"
-	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -47,36 +45,28 @@ bound. 'sparseserve list keys' prints all bounds and names.
 `, "'", "`"))
 	p.topKeys()
 	p.printf("\n## [workload]\n\n")
-	p.workload()
+	p.fields("workload", "Spec", "../../traces/spec.go", &p.cfg[0].Workload)
 	p.printf("\n## [fleet]\n\nReplicas of the server and their router. `--live` and `compare` " +
 		"have one server.\n\n")
-	p.fields("fleet", "Spec", "../../sim/fleet/spec.go", &p.cfg[0].Fleet,
-		map[string][]string{"router": fleet.RouterNames()})
+	p.fields("fleet", "Spec", "../../sim/fleet/spec.go", &p.cfg[0].Fleet)
 	p.printf("\n## [system]\n\n")
 	p.system()
 	p.printf("\n## [slo]\n\nThe service level of a run or of `plan`. A configuration without any " +
 		"bound has the two of\nSparseServe §4.2 (the defaults below), one with a bound has only " +
 		"its own bounds.\n\n")
-	choices := map[string][]string{"rule": sloRules}
-	for _, f := range FieldsOf(&p.cfg[0].SLO) {
-		if strings.HasSuffix(f.Key, "_stat") {
-			choices[f.Key] = metrics.StatNames
-		}
-	}
-	p.fields("slo", "SLO", "slo.go", &p.cfg[0].SLO, choices)
+	p.fields("slo", "SLO", "slo.go", &p.cfg[0].SLO)
 	p.printf("\n## [metrics]\n\nParts of a run to exclude from its metrics. Latencies, rejections " +
 		"and shares cover the\nrequests that arrive in the remaining time. Rates, steps and " +
 		"utilisation cover that time.\n\n")
-	p.fields("metrics", "Cutoff", "../../sim/metrics/cutoff.go", &p.cfg[0].Metrics,
-		map[string][]string{"warmup": metrics.CutRules, "drain": metrics.CutRules})
+	p.fields("metrics", "Cutoff", "../../sim/metrics/cutoff.go", &p.cfg[0].Metrics)
 	p.printf("\n## [output]\n\nFiles that a run writes besides its summary and requests.\n\n")
-	p.fields("output", "Output", "config.go", &p.cfg[0].Output, nil)
+	p.fields("output", "Output", "config.go", &p.cfg[0].Output)
 	p.printf("\n## [card]\n\nCard figures to override, for what-if. The defaults hold for "+
 		"`%s`.\n\n", p.cfg[0].GPU)
 	p.card()
 	p.printf("\n## [scores]\n\nThe random process that stands in for a model's attention scores. " +
 		"Its defaults are\nfitted to published locality.\n\n")
-	p.fields("scores", "Params", "../../sim/score/process.go", &p.cfg[0].Scores, nil)
+	p.fields("scores", "Params", "../../sim/score/process.go", &p.cfg[0].Scores)
 	p.printf("\n## Axes and searches\n\n`simulate`, `goodput` and `plan` read these keys as well.\n\n")
 	p.sweep()
 }
@@ -157,20 +147,8 @@ func (p *pageWriter) topKeys() {
 	}
 }
 
-func (p *pageWriter) workload() {
-	choices := map[string][]string{"format": traces.FormatNames(),
-		"longbench.datasets": traces.AllSets(),
-		"trace":              {traces.BuiltIn, traces.Synthetic, traces.Sessions, "a path"}}
-	for _, f := range FieldsOf(&p.cfg[0].Workload) {
-		if values := strings.Fields(f.Tag.Get("values")); len(values) > 0 {
-			choices[f.Key] = values
-		}
-	}
-	p.fields("workload", "Spec", "../../traces/spec.go", &p.cfg[0].Workload, choices)
-}
-
 func (p *pageWriter) system() {
-	names := systemNames(p.cfg)
+	systems := systemNames(p.cfg)
 	p.printf("These keys, and the next six tables, hold for all systems of the experiment. A preset " +
 		"overrides the\nengine. The default *preset* means that the default experiment's systems " +
 		"differ. A `[[systems]]`\ntable adds one system: a `name`, the `preset` to start from, any " +
@@ -181,12 +159,8 @@ func (p *pageWriter) system() {
 	}
 	p.printf("\n")
 	p.head("system.")
-	p.row("preset", "list of strings", p.literal(names), strings.Join(presetNames(Presets()), ", "),
+	p.row("preset", "list of strings", p.literal(systems), strings.Join(presetNames(Presets()), ", "),
 		"systems to run (list systems), in addition to [[systems]] tables")
-	choices := map[string][]string{"system.engine": append(hw.EngineNames(), "a path")}
-	for _, e := range specEnums {
-		choices[e.key] = e.values
-	}
 	about := p.comments("../../sim/spec.go", "Spec")
 	table := "system"
 	for i, f := range FieldsOf(&p.cfg[0].System) {
@@ -207,13 +181,13 @@ func (p *pageWriter) system() {
 				value = preset
 			}
 		}
-		typ, values := p.kind(&f, choices[specKey(f.Key)])
+		typ, values := p.kind(&f, choices(specKey(f.Key), &f))
 		p.row(key, typ, value, values, about[key])
 	}
 }
 
 // fields writes the keys of a struct, with the comments of its declaration.
-func (p *pageWriter) fields(table, typeName, file string, v any, choices map[string][]string) {
+func (p *pageWriter) fields(table, typeName, file string, v any) {
 	about := p.comments(file, typeName)
 	p.head(table + ".")
 	for _, f := range FieldsOf(v) {
@@ -222,7 +196,7 @@ func (p *pageWriter) fields(table, typeName, file string, v any, choices map[str
 			about = p.part(of, file, map[string]string{"sessions": "SessionSpec",
 				"longbench": "LongBenchSpec", "estimates": "Estimates"}[of])
 		}
-		typ, values := p.kind(&f, choices[f.Key])
+		typ, values := p.kind(&f, choices(wholeKey(table, f.Key), &f))
 		value := p.literal(f.Value.Interface())
 		if table == "workload" && f.Key == "rate" {
 			typ, value = "list of numbers, requests/s", p.literal(ratesOf(p.cfg))
@@ -248,6 +222,24 @@ func (p *pageWriter) part(table, file, typeName string) map[string]string {
 	p.printf("\n## [%s]\n\n%s.\n\n", table, lead)
 	p.head(table + ".")
 	return p.comments(file, typeName)
+}
+
+// choices lists the names that a key may have, or some of them.
+func choices(key string, f *Field) []string {
+	switch key {
+	case "workload.format":
+		return traces.FormatNames()
+	case "workload.trace":
+		return []string{traces.BuiltIn, traces.Synthetic, traces.Sessions, "a path"}
+	case "longbench.datasets":
+		return traces.AllSets()
+	case "system.engine":
+		return append(hw.EngineNames(), "a path")
+	}
+	if OfLoad(key) {
+		return strings.Fields(f.Tag.Get("values"))
+	}
+	return names[key]
 }
 
 // kind returns the type and unit of a key's value, and its range or choices.
@@ -317,8 +309,8 @@ func (p *pageWriter) sweep() {
 	}
 	p.printf("\n## [goodput]\n\n")
 	search := DefaultGoodputSearch()
-	p.fields("goodput", "GoodputSearch", "goodput.go", &search, nil)
+	p.fields("goodput", "GoodputSearch", "goodput.go", &search)
 	p.printf("\n## [plan]\n\nWhat `plan` may buy ([planning](planning.md)).\n\n")
 	plan := DefaultPlan()
-	p.fields("plan", "Plan", "plan.go", &plan, nil)
+	p.fields("plan", "Plan", "plan.go", &plan)
 }

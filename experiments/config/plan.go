@@ -34,7 +34,7 @@ type Unfit struct {
 
 // check returns an error if the [plan] table is impossible, or nil.
 func (p *Plan) check() *KeyError {
-	err := checkRanges(p, "plan")
+	err := checkTable(p, "plan")
 	if err == nil && p.Spare >= p.MaxReplicas {
 		err = &KeyError{Key: "plan.spare", Value: Show(p.Spare),
 			Reason: "must be below plan.max_replicas = " + Show(p.MaxReplicas)}

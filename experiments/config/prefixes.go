@@ -6,6 +6,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/hw/cost"
+	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -14,44 +15,40 @@ var tierRules = slices.Concat(
 	tier(rule{with: "prefix_cache.mode",
 		reason: "is a tier of a prefix cache, and prefix_cache.mode = {prefix_cache.mode}: set it to " +
 			`"vllm" or "radix", or leave the tier out`,
-		when: func(s *sim.Spec) bool { return !s.CachesPrefixes() }}),
+		when: ofSystem(func(s *sim.Spec) bool { return !s.CachesPrefixes() })}),
 	tier(rule{with: "offload.on",
 		reason: "is below a prefix cache in HBM, and with offload.on = true, as SparseServe's systems " +
 			"have it, that cache is in DRAM: leave the tier out",
-		when: func(s *sim.Spec) bool { return s.Offload.On }}),
+		when: ofSystem(func(s *sim.Spec) bool { return s.Offload.On })}),
 	[]rule{
 		{key: "prefix_cache.dram_gib", with: "system.dram_gib",
 			reason: "is more than the host has for KV: system.dram_gib = {system.dram_gib}",
-			when:   func(s *sim.Spec) bool { return s.PrefixCache.DRAMGiB > s.DRAMGiB }},
-		{key: "prefix_cache.ssd_gib", with: "prefix_cache.drive", why: func(s *sim.Spec) string {
-			drive, _ := hw.LoadDrive(s.PrefixCache.Drive) // checkNamed has
+			when:   ofSystem(func(s *sim.Spec) bool { return s.PrefixCache.DRAMGiB > s.DRAMGiB })},
+		{key: "prefix_cache.ssd_gib", with: "prefix_cache.drive", why: bySystem(func(s *sim.Spec) string {
+			drive, _ := hw.LoadDrive(s.PrefixCache.Drive) // another rule has the error
 			if s.PrefixCache.SSDGiB*(1<<30) <= drive.Size.SI() {
 				return ""
 			}
 			return fmt.Sprintf("is more than drive %s has: %.5g GiB", drive.Name, drive.Size.SI()/(1<<30))
-		}},
+		})},
 		{key: "prefix_cache.chunk", with: "system.block_tokens",
 			reason: "must be a multiple of system.block_tokens = {system.block_tokens}",
-			when: func(s *sim.Spec) bool {
+			when: ofSystem(func(s *sim.Spec) bool {
 				return tiersSet(s) && s.PrefixCache.Chunk%s.BlockTokens != 0
-			}},
+			})},
 	},
-	tier(rule{with: "prefix_cache.overlap system.scheduler", why: (*sim.Spec).NoPrefixTiers}))
+	tier(rule{with: "prefix_cache.overlap system.scheduler",
+		why: bySystem((*sim.Spec).NoPrefixTiers)}))
 
 // tier returns a rule about the tiers of a prefix cache that are set, for DRAM or else for SSD.
 func tier(r rule) []rule {
 	both := [2]rule{r, r}
 	for i, key := range []string{"prefix_cache.dram_gib", "prefix_cache.ssd_gib"} {
-		of := func(s *sim.Spec) bool { return tiersSet(s) && (s.PrefixCache.DRAMGiB == 0) == (i == 1) }
-		both[i].key = key
-		both[i].when = func(s *sim.Spec) bool { return of(s) && r.when(s) }
-		if r.why != nil {
-			both[i].why = func(s *sim.Spec) string {
-				if !of(s) {
-					return ""
-				}
-				return r.why(s)
+		both[i].key, both[i].why = key, func(p *Point, m *llm.Model) string {
+			if s := &p.System; !tiersSet(s) || (s.PrefixCache.DRAMGiB == 0) != (i == 1) {
+				return ""
 			}
+			return r.against(p, m)
 		}
 	}
 	return both[:]

@@ -11,8 +11,6 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/hw/cost"
-	"github.com/sparseserve/sparseserve/hw/llm"
-	"github.com/sparseserve/sparseserve/sim"
 )
 
 // finish checks the whole configuration and returns its runs: by system, and by the values of the
@@ -43,8 +41,8 @@ func (l *loader) finish() ([]Point, error) {
 		}
 	}
 	l.ownBounds()
-	if err := cmp.Or(checkRanges(&l.cfg.Scores, "scores"), checkSLO(&l.cfg.SLO),
-		checkCutoff(&l.cfg.Metrics)); err != nil {
+	if err := cmp.Or(checkTable(&l.cfg.Scores, "scores"), checkTable(&l.cfg.SLO, "slo"),
+		checkTable(&l.cfg.Metrics, "metrics"), refusal(cutoffRules, &l.cfg.Point, nil)); err != nil {
 		return nil, l.place(err)
 	}
 	systems, err := l.systems()
@@ -105,7 +103,7 @@ func (l *loader) expand() ([]Point, error) {
 		} else if !w.HasRate() {
 			w.Rate = l.cfg.Workload.Rate // which is not used
 		}
-		if err := checkRanges(&w, "workload"); err != nil {
+		if err := checkTable(&w, "workload"); err != nil {
 			return nil, l.place(err)
 		}
 	}
@@ -165,26 +163,13 @@ func (l *loader) checkHardware() (unfit string, err error) {
 	case err != nil:
 		return "", l.keyError("system.engine", quote(s.Engine), err.Error())
 	}
-	if err := l.checkPrefixHit(s); err != nil {
-		return "", err
-	}
-	refuse := func(key string, value any, err error, with ...string) (string, error) {
-		return "", l.place(&KeyError{Key: key, Value: Show(value), With: with, Reason: err.Error()})
-	}
 	setKV(&model, s)
-	if err := checkClass(&model, s); err != nil {
+	if err := refusal(modelRules, &l.cfg.Point, &model); err != nil {
 		return "", l.place(err)
 	}
-	if _, err := PrefillMix(&model, s); err != nil {
-		return refuse("prefill.pattern", s.Prefill.Pattern, err, "prefill.attention")
-	}
 	shard, err := shardOf(model, s)
-	var spread *llm.SpreadError
-	if errors.As(err, &spread) {
-		return refuse("system.expert_parallel", s.ExpertParallel, err, "system.tensor_parallel")
-	}
 	if err = cmp.Or(err, cost.CheckParallel(machine, s.TensorParallel)); err != nil {
-		return refuse("system.tensor_parallel", s.TensorParallel, err)
+		return "", l.keyError("system.tensor_parallel", Show(s.TensorParallel), err.Error())
 	}
 	_, err = KVBudget(machine, &shard, s)
 	if err != nil && !errors.As(err, &key) {
@@ -270,15 +255,4 @@ func (l *loader) placeError(key string, err error) error {
 		value = l.cfg.GPU
 	}
 	return l.place(&KeyError{Key: key, Value: quote(value), Reason: err.Error(), Err: err})
-}
-
-// checkPrefixHit refuses two sources of prefix hits, unless DRAM holds a share of each prompt.
-func (l *loader) checkPrefixHit(s *sim.Spec) error {
-	hit := l.cfg.Workload.PrefixHit
-	if hit > 0 && s.CachesPrefixes() && s.PrefixCache.DRAMGiB == 0 {
-		return l.keyError("workload.prefix_hit", Show(hit), fmt.Sprintf("sets how much of a prompt is "+
-			"cached, and prefix_cache.mode = %q of system %s finds it by content: set only one, or set "+
-			"prefix_cache.dram_gib, whose DRAM then holds the declared prefix", s.PrefixCache.Mode, s.Name))
-	}
-	return nil
 }

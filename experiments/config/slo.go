@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -15,7 +14,7 @@ import (
 type SLO struct {
 	// statistics: each bound holds for a statistic of the run. requests: each request must meet all
 	// bounds (TBT: its longest), and the _stat keys have no effect
-	Rule string `toml:"rule"`
+	Rule string `toml:"rule" values:"statistics requests"`
 	// fraction of requests that may be rejected or, with rule = "requests", miss a bound
 	MissShare float64 `toml:"miss_share" unit:"share" range:">= 0, < 1"`
 
@@ -46,8 +45,6 @@ type SLO struct {
 
 // SLORequests is the value of slo.rule that applies the bounds to every request.
 const SLORequests = "requests"
-
-var sloRules = []string{"statistics", SLORequests}
 
 // bounded are the metrics that a service level may bound, by the names of its keys.
 var bounded = []struct {
@@ -188,34 +185,4 @@ func (s *SLO) Exceeded(rejected, bad float64, values []float64, bounds []Bound) 
 		}
 	}
 	return missed
-}
-
-// checkSLO returns an error if a service level is impossible, or nil.
-func checkSLO(s *SLO) *KeyError {
-	if err := checkRanges(s, "slo"); err != nil {
-		return err
-	}
-	err := checkName("slo.rule", s.Rule, sloRules)
-	for _, b := range bounded {
-		_, stat := s.bound(b.name)
-		err = cmp.Or(err, checkName("slo."+b.name+"_stat", stat, metrics.StatNames))
-	}
-	return err
-}
-
-// checkCutoff returns an error if a [metrics] table is impossible, or nil.
-func checkCutoff(c *metrics.Cutoff) *KeyError {
-	if err := checkRanges(c, "metrics"); err != nil {
-		return err
-	}
-	if err := cmp.Or(checkName("metrics.warmup", c.Warmup, metrics.CutRules),
-		checkName("metrics.drain", c.Drain, metrics.CutRules)); err != nil {
-		return err
-	}
-	if c.Warmup == metrics.CutShare && c.Drain == metrics.CutShare && c.WarmupShare+c.DrainShare >= 1 {
-		return &KeyError{Key: "metrics.drain_share", Value: Show(c.DrainShare),
-			Reason: fmt.Sprintf("leaves nothing with metrics.warmup_share = %g; their sum must be below 1",
-				c.WarmupShare)}
-	}
-	return nil
 }

@@ -113,7 +113,7 @@ func (l *loader) system(name string) error {
 	spec.Name = name
 	l.settle(&spec, &preset, layers)
 	l.cfg.System = spec
-	if bad := checkSpec(&spec); bad != nil {
+	if bad := checkSystem(&l.cfg.Point); bad != nil {
 		return l.place(bad)
 	}
 	return nil
