@@ -158,11 +158,7 @@ func ParseLengths(key, text string) (Lengths, error) {
 		}
 		return Lengths{strings.TrimSpace(text), quantile}, nil
 	}
-	hint := ""
-	if n := nearest.Name(name, names); n != "" {
-		hint = fmt.Sprintf(" (did you mean %q?)", n)
-	}
-	return fault("no distribution of that name%s; use %s", hint, LengthForms())
+	return fault("no distribution of that name%s; use %s", nearest.Meant(name, names), LengthForms())
 }
 
 // LengthForms describes all forms with their arguments and one example.

@@ -74,15 +74,11 @@ func openTrace(path string, o options) (source, string, error) {
 // noFile returns the error for a path that does not exist.
 func noFile(path string) error {
 	generated := []string{BuiltIn, Synthetic, Sessions}
-	near := nearest.Name(path, generated)
-	switch {
-	case slices.Contains(generated, path):
+	if slices.Contains(generated, path) {
 		return fmt.Errorf("%s: no such file or folder, but a generated workload; trace describe takes "+
 			"a configuration, FILE.toml, with workload.trace = %q", path, path)
-	case near != "":
-		return fmt.Errorf("%s: no such file or folder (did you mean %q?)", path, near)
 	}
-	return fmt.Errorf("%s: no such file or folder", path)
+	return fmt.Errorf("%s: no such file or folder%s", path, nearest.Meant(path, generated))
 }
 
 // newSource detects the format of a file from its first record.

@@ -171,11 +171,8 @@ func valuesOf(field string) []string {
 
 // unknown returns an error that lists the known names of a key and suggests the nearest one.
 func unknown(key, value string, known []string) error {
-	msg := fmt.Sprintf("%s = %q: unknown; use %s", key, rows.Short(value), strings.Join(known, ", "))
-	if n := nearest.Name(value, known); n != "" {
-		msg += fmt.Sprintf(" (did you mean %q?)", n)
-	}
-	return fmt.Errorf("%s", msg)
+	return fmt.Errorf("%s = %q: unknown; use %s%s", key, rows.Short(value), strings.Join(known, ", "),
+		nearest.Meant(value, known))
 }
 
 // oneOf returns nil if value is known.

@@ -9,7 +9,6 @@ package bracket
 import (
 	"math"
 	"slices"
-	"strconv"
 )
 
 // Tried is a value and its answer.
@@ -113,13 +112,4 @@ func (l *Line) round(at float64) float64 {
 		return at
 	}
 	return l.Round(at)
-}
-
-// Digits rounds a value to n significant digits.
-func Digits(v float64, n int) float64 {
-	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', n, 64), 64)
-	if err != nil {
-		panic(err) // ParseFloat reads what FormatFloat writes
-	}
-	return short
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/nearest"
 	"github.com/sparseserve/sparseserve/internal/tomlfile"
 )
 
@@ -113,7 +113,7 @@ func (p *Prices) Of(table, gpu string) (Price, error) {
 	}
 	if names := p.Names(); !slices.Contains(names, table) {
 		return Price{}, fmt.Errorf("plan.prices = %q: %s has no such table; use %s%s",
-			table, p.File, strings.Join(names, ", "), config.DidYouMean(table, names))
+			table, p.File, strings.Join(names, ", "), nearest.Meant(table, names))
 	}
 	rows := slices.DeleteFunc(slices.Clone(p.Rows), func(r Price) bool { return r.GPU != gpu })
 	if len(rows) == 0 {

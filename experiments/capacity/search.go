@@ -10,6 +10,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/bracket"
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
@@ -204,4 +205,4 @@ const (
 )
 
 // fourDigits rounds a rate, so that runs are named shortly.
-func fourDigits(rate float64) float64 { return bracket.Digits(rate, 4) }
+func fourDigits(rate float64) float64 { return stats.Significant(rate, 4) }

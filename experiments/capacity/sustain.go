@@ -15,6 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/bracket"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/traces"
@@ -260,7 +261,7 @@ func ratesFor(all []Sustained) []float64 {
 	low, high := lowestShare*weakest, highestShare*best
 	var rates []float64
 	for i := range chosenRates {
-		rate := bracket.Digits(low+(high-low)*float64(i)/(chosenRates-1), 2)
+		rate := stats.Significant(low+(high-low)*float64(i)/(chosenRates-1), 2)
 		if !slices.Contains(rates, rate) {
 			rates = append(rates, rate)
 		}
@@ -305,7 +306,7 @@ func (c *Chosen) sustains(system string) string {
 			least, most = min(least, s.Rate), max(most, s.Rate)
 		}
 	}
-	low, high := fmt.Sprint(bracket.Digits(least, 2)), fmt.Sprint(bracket.Digits(most, 2))
+	low, high := fmt.Sprint(stats.Significant(least, 2)), fmt.Sprint(stats.Significant(most, 2))
 	switch {
 	case most == 0:
 		return "none"

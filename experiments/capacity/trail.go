@@ -7,6 +7,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
 // Files of a folder of goodput.
@@ -58,7 +59,7 @@ func trailTable(found []Goodput) []byte {
 func boundsText(bounds []config.Bound, values []float64) string {
 	words := make([]string, len(bounds))
 	for i, b := range bounds {
-		words[i] = fmt.Sprintf("%s_%s=%s/%s", b.Name, b.Stat, run.Number(values[i]), run.Number(b.Limit))
+		words[i] = fmt.Sprintf("%s_%s=%s/%s", b.Name, b.Stat, stats.Exact(values[i]), stats.Exact(b.Limit))
 	}
 	return strings.Join(words, "; ")
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/nearest"
 )
 
 // axis is one [[axis]] table of a sweep: its settings at each of its values.
@@ -227,7 +228,7 @@ func axisPoint(doc *document, path string) ([]Setting, error) {
 		case now != "":
 			return nil, &KeyError{Key: s.at, Reason: "is " + now + " now"}
 		case !slices.Contains(known, s.Key):
-			return nil, &KeyError{Key: s.at, Reason: "no such key to set" + DidYouMean(s.Key, known)}
+			return nil, &KeyError{Key: s.at, Reason: "no such key to set" + nearest.Meant(s.Key, known)}
 		}
 		s.at = s.Key
 	}

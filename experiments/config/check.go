@@ -11,6 +11,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/hw/llm"
+	"github.com/sparseserve/sparseserve/internal/nearest"
 	"github.com/sparseserve/sparseserve/internal/units"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
@@ -328,7 +329,7 @@ func checkName(key, got string, values []string) *KeyError {
 	if slices.Contains(values, got) {
 		return nil
 	}
-	reason := "unknown; use " + strings.Join(values, ", ") + DidYouMean(got, values)
+	reason := "unknown; use " + strings.Join(values, ", ") + nearest.Meant(got, values)
 	if strings.HasPrefix(got, "[") {
 		_, name, _ := strings.Cut(key, ".")
 		reason = fmt.Sprintf("want one %s; simulate and plan run each of a list", name)

@@ -12,6 +12,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/nearest"
 	"github.com/sparseserve/sparseserve/internal/units"
 )
 
@@ -131,7 +132,7 @@ func unknownKey(path, key string, known []string) error {
 		}
 		key = path
 	}
-	return &KeyError{Key: path, Reason: "unknown key" + DidYouMean(key, known)}
+	return &KeyError{Key: path, Reason: "unknown key" + nearest.Meant(key, known)}
 }
 
 // decodeValue sets dst from a decoded TOML value or a flag's text. A single

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"github.com/sparseserve/sparseserve/internal/nearest"
 )
 
 // KeyError is an error about a key of a configuration, with its place and the reason.
@@ -61,12 +59,4 @@ func Show(v any) string {
 	default:
 		return fmt.Sprint(v)
 	}
-}
-
-// DidYouMean names the nearest candidate for an error message.
-func DidYouMean(word string, candidates []string) string {
-	if n := nearest.Name(word, candidates); n != "" {
-		return " (did you mean " + quote(n) + "?)"
-	}
-	return ""
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/nearest"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/fleet"
 	"github.com/sparseserve/sparseserve/sim/score"
@@ -78,7 +79,7 @@ func openDocument(path string) (*document, error) {
 	text, err := files.ReadText(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: no such file, and no built-in experiment of that name%s",
-			path, DidYouMean(path, experiments.Names()))
+			path, nearest.Meant(path, experiments.Names()))
 	}
 	if err != nil {
 		return nil, err

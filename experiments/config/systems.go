@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/sparseserve/sparseserve/internal/nearest"
 )
 
 // nameFits matches permitted names of systems.
@@ -86,7 +88,7 @@ func (l *loader) system(name string) error {
 	}
 	preset, ok := PresetNamed(presets, from)
 	if !ok {
-		reason := "no such system" + DidYouMean(from, presetNames(presets))
+		reason := "no such system" + nearest.Meant(from, presetNames(presets))
 		switch {
 		case custom != nil:
 			return custom.doc.locate(&KeyError{Key: custom.path + "preset", Value: quote(from),

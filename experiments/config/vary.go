@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/sparseserve/sparseserve/internal/nearest"
 )
 
 // varyFlag is the flag that errors about variants name.
@@ -40,7 +42,7 @@ func SettableKey(word string) (string, error) {
 				return "", fmt.Errorf("is %s now", now)
 			}
 		}
-		return "", fmt.Errorf("no such key to set%s", DidYouMean(word, known))
+		return "", fmt.Errorf("no such key to set%s", nearest.Meant(word, known))
 	}
 	return "", fmt.Errorf("several keys end so: %s; name one of them", strings.Join(ends, ", "))
 }

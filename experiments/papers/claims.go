@@ -12,9 +12,9 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/nearest"
 )
 
 //go:embed claims.toml
@@ -106,7 +106,7 @@ func Claims(names ...string) ([]Claim, error) {
 	known := ClaimNames()
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf("no paper and no claim %q%s", name, config.DidYouMean(name, known))
+			return nil, fmt.Errorf("no paper and no claim %q%s", name, nearest.Meant(name, known))
 		}
 	}
 	return slices.DeleteFunc(all, func(c Claim) bool {

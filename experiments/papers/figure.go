@@ -14,6 +14,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/nearest"
 )
 
 //go:embed figures.toml
@@ -76,7 +77,7 @@ func Needed(names []string) (needed []string, err error) {
 			needed = append(needed, name)
 		default:
 			return nil, fmt.Errorf("%s: no such figure or experiment of the papers%s; there are %s", name,
-				config.DidYouMean(name, known), strings.Join(known, ", "))
+				nearest.Meant(name, known), strings.Join(known, ", "))
 		}
 	}
 	return needed, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/nearest"
 	"github.com/sparseserve/sparseserve/sim/score"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -59,7 +60,7 @@ func (l *Studies) Do(ctx context.Context, names ...string) (err error) {
 	for _, name := range names {
 		if !slices.Contains(known, name) {
 			return fmt.Errorf("%s: no such experiment of the paper%s", name,
-				config.DidYouMean(name, known))
+				nearest.Meant(name, known))
 		}
 	}
 	if l.Change != nil {

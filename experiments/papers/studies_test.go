@@ -19,6 +19,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/stats"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
 	"github.com/sparseserve/sparseserve/sim/metrics"
@@ -280,8 +281,8 @@ func testEvictionStudy(t *testing.T, sets ...string) {
 			continue
 		}
 		for i, gib := range spec.KVGiB[1:] {
-			more, ok := loaded[key{k.seed, k.pool, k.eviction, run.Number(gib)}]
-			if ok && run.Number(spec.KVGiB[i]) == k.gib && more > n {
+			more, ok := loaded[key{k.seed, k.pool, k.eviction, stats.Exact(gib)}]
+			if ok && stats.Exact(spec.KVGiB[i]) == k.gib && more > n {
 				t.Errorf("%v loads %d blocks, with %g GiB %d", k, n, gib, more)
 			}
 		}

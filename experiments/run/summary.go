@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/warn"
@@ -124,6 +123,3 @@ func tabulate(sums []metrics.Summary) *Table {
 	}
 	return t
 }
-
-// Number formats a float so that parsing gives the same number.
-func Number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
 // Table builds a CSV file.
@@ -20,10 +21,10 @@ func (t *Table) Add(cells ...any) {
 	for i, c := range cells {
 		switch x := c.(type) {
 		case float64:
-			row[i] = Number(x)
+			row[i] = stats.Exact(x)
 		case *float64:
 			if x != nil {
-				row[i] = Number(*x)
+				row[i] = stats.Exact(*x)
 			}
 		default:
 			row[i] = fmt.Sprint(c)

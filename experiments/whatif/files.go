@@ -3,6 +3,7 @@ package whatif
 import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
 // Files of a what-if's folder.
@@ -43,7 +44,7 @@ func (r *Result) table() []byte {
 				for j, v := range row {
 					change := ""
 					if v != nil {
-						change = run.Number(relative(*v, c.Base.Value))
+						change = stats.Exact(relative(*v, c.Base.Value))
 					}
 					t.Add(c.Name, "heat", h.A, h.ValuesA[j], h.B, h.ValuesB[i], r.Metric, v, change, "",
 						"", "", "")

@@ -79,7 +79,7 @@ func KnobNamed(name string) (Knob, error) {
 	switch {
 	case err != nil && nearest.Name(name, names) != "":
 		return Knob{}, fmt.Errorf("no such knob%s; want one of %s, or a key of the configuration",
-			config.DidYouMean(name, names), strings.Join(names, ", "))
+			nearest.Meant(name, names), strings.Join(names, ", "))
 	case err != nil:
 		return Knob{}, err
 	case key == "seed":

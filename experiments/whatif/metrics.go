@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/internal/nearest"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 )
@@ -54,7 +54,7 @@ func named[T any](flag, name string, all []T, nameOf func(*T) string) (one T, er
 		}
 	}
 	return one, fmt.Errorf("--%s %s: no such %[1]s%s; want one of %s", flag, name,
-		config.DidYouMean(name, names), strings.Join(names, ", "))
+		nearest.Meant(name, names), strings.Join(names, ", "))
 }
 
 // checkMetric refuses prefix cache hits as a metric if neither the configuration nor a variant has

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sparseserve/sparseserve/experiments/bracket"
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/internal/stats"
 )
 
 // Range is a knob and its values: a list, or steps from Low to High.
@@ -95,7 +95,7 @@ func (k *Knob) round(v float64) string {
 	if k.kind() == reflect.Int {
 		return text(math.Round(v))
 	}
-	return strconv.FormatFloat(bracket.Digits(v, 4), 'f', -1, 64)
+	return strconv.FormatFloat(stats.Significant(v, 4), 'f', -1, 64)
 }
 
 // number reads a finite number.
@@ -110,4 +110,4 @@ func number(text string) (float64, error) {
 // text formats a number for a configuration with ten digits, so that decimal figures times a factor
 // stay decimal.
 
-func text(v float64) string { return strconv.FormatFloat(bracket.Digits(v, 10), 'f', -1, 64) }
+func text(v float64) string { return strconv.FormatFloat(stats.Significant(v, 10), 'f', -1, 64) }

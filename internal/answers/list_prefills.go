@@ -12,6 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/nearest"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
@@ -66,7 +67,7 @@ func Prefills() (*doc.Doc, error) {
 func Prefill(name string) (*doc.Doc, error) {
 	if names := config.PrefillAttentions(); !slices.Contains(names, name) {
 		return nil, fmt.Errorf("no prefill attention %q; there are %s%s", name,
-			strings.Join(names, ", "), config.DidYouMean(name, names))
+			strings.Join(names, ", "), nearest.Meant(name, names))
 	}
 	all := papers.PrefillAccuracy()
 	d := &doc.Doc{Title: name, Lead: []string{name + ": " + abouts[name]}}

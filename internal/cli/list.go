@@ -13,6 +13,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/nearest"
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
@@ -77,7 +78,7 @@ func (l *listCmd) Run(app *App) error {
 	case i < 0:
 		names := namesOf["kinds"]("")
 		return fmt.Errorf("list %s: no such kind%s; there are %s", l.Kind,
-			config.DidYouMean(l.Kind, names), strings.Join(names, ", "))
+			nearest.Meant(l.Kind, names), strings.Join(names, ", "))
 	case l.Kind == "keys":
 		return l.keys(app)
 	}
@@ -147,7 +148,7 @@ func (l *listCmd) keys(app *App) error {
 	found := configKeys(l.Name)
 	if len(found) == 0 {
 		return fmt.Errorf("no key begins with %q%s; list keys without it has all", l.Name,
-			config.DidYouMean(l.Name, keys("")))
+			nearest.Meant(l.Name, keys("")))
 	}
 	if l.JSON {
 		return printJSON(app, found)

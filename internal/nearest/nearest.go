@@ -1,7 +1,10 @@
 // Package nearest suggests the name meant by a misspelt one.
 package nearest
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // longest is the maximum length of a name that is matched.
 const longest = 64
@@ -27,6 +30,14 @@ func Name(word string, known []string) string {
 		}
 	}
 	return best
+}
+
+// Meant is the end of an error message about a word: the known name that was meant, if there is one.
+func Meant(word string, known []string) string {
+	if n := Name(word, known); n != "" {
+		return fmt.Sprintf(" (did you mean %q?)", n)
+	}
+	return ""
 }
 
 // editDistance counts the insertions, deletions and substitutions of bytes and the swaps of two
