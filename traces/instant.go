@@ -7,6 +7,19 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
+// Requests opens a workload and yields its requests, as All does.
+func Requests(spec Spec, seed uint64, model ...Tokenizer) iter.Seq2[sim.Arrival, error] {
+	return func(yield func(sim.Arrival, error) bool) {
+		stream, err := Open(spec, seed, model...)
+		if err != nil {
+			yield(sim.Arrival{}, err)
+			return
+		}
+		defer stream.Close()
+		stream.All()(yield)
+	}
+}
+
 // All yields the requests of a server with zero latency: a turn arrives after its user's think
 // time. An error is the last element.
 func (s *Stream) All() iter.Seq2[sim.Arrival, error] {

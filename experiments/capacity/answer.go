@@ -212,9 +212,8 @@ func byMiss(options []*option) []*option {
 	missing := slices.DeleteFunc(slices.Clone(options),
 		func(o *option) bool { return o.last() == nil })
 	slices.SortStableFunc(missing, func(x, y *option) int {
-		a, _ := x.last().severity()
-		b, _ := y.last().severity()
-		return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(x.replica, y.replica))
+		return cmp.Or(cmp.Compare(x.last().worst().Of, y.last().worst().Of),
+			cmp.Compare(x.replica, y.replica))
 	})
 	return missing
 }

@@ -141,18 +141,14 @@ func (a *attempt) why() []string { return a.slo.why(a.trials) }
 
 func (a *attempt) holds() bool { return len(a.why()) == 0 }
 
-// severity returns the largest share of a limit and the second largest. A limit with a share above
-// 1 is missed.
-func (a *attempt) severity() (worst, next Share) {
+// worst returns the share of the limit that is nearest, or missed by the most: above 1.
+func (a *attempt) worst() (worst Share) {
 	for _, s := range a.shares() {
-		switch {
-		case s.Of > worst.Of:
-			worst, next = s, worst
-		case s.Of > next.Of:
-			next = s
+		if s.Of > worst.Of {
+			worst = s
 		}
 	}
-	return worst, next
+	return worst
 }
 
 // Share is how much of a service level limit a run uses.

@@ -76,7 +76,7 @@ func (b *buyer) effects(ctx context.Context, o *option) error {
 		return err
 	}
 	o.runs = append(o.runs, before)
-	worst, _ := before.severity()
+	worst := before.worst()
 	if !math.IsInf(c.fails, 1) {
 		c.beyond = worst
 	}

@@ -335,10 +335,8 @@ func ranked(options []*option) []*option {
 		if d := x.usd() - y.usd(); math.Abs(d) > 1e-9*x.usd() {
 			return cmp.Compare(d, 0)
 		}
-		nearX, _ := x.found.severity()
-		nearY, _ := y.found.severity()
 		return cmp.Or(cmp.Compare(x.replicas()*x.gpus, y.replicas()*y.gpus),
-			cmp.Compare(nearX.Of, nearY.Of), cmp.Compare(x.index, y.index))
+			cmp.Compare(x.found.worst().Of, y.found.worst().Of), cmp.Compare(x.index, y.index))
 	})
 	return met
 }

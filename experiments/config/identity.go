@@ -64,17 +64,20 @@ func (h *Hasher) Identity(p *Point) (config []byte, in Inputs, err error) {
 	if err != nil {
 		return nil, in, err
 	}
-	if in.Model, err = h.digest("model "+p.Model, func(w io.Writer) error {
+	digest := func(into *string, key string, write func(io.Writer) error) {
+		if err == nil {
+			*into, err = h.digest(key, write)
+		}
+	}
+	digest(&in.Model, "model "+p.Model, func(w io.Writer) error {
 		m, err := llm.Load(p.Model)
 		if err != nil {
 			return err
 		}
 		m.Source = "" // another source of the same shape makes no other run
 		return json.NewEncoder(w).Encode(m)
-	}); err != nil {
-		return nil, in, err
-	}
-	if in.GPU, err = h.digest(p.machineKey(), func(w io.Writer) error {
+	})
+	digest(&in.GPU, p.machineKey(), func(w io.Writer) error {
 		g, err := p.Machine()
 		if err != nil {
 			return err
@@ -84,25 +87,21 @@ func (h *Hasher) Identity(p *Point) (config []byte, in Inputs, err error) {
 			_, err = w.Write(text)
 		}
 		return err
-	}); err != nil {
-		return nil, in, err
+	})
+	ofFiles := func(into *string, kind, path string) {
+		digest(into, kind+path, func(w io.Writer) error { return copyFiles(w, path) })
 	}
 	if p.Workload.FromFile() {
-		in.Trace, err = h.digest("trace "+p.Workload.Trace, func(w io.Writer) error {
-			return copyFiles(w, p.Workload.Trace)
-		})
+		ofFiles(&in.Trace, "trace ", p.Workload.Trace)
 	}
 	if recorded := p.System.Selection.Recording; recorded != "" && err == nil {
-		in.Selections, err = h.digest("selections "+recorded, func(w io.Writer) error {
-			return copyFiles(w, recorded)
-		})
+		ofFiles(&in.Selections, "selections ", recorded)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = &KeyError{Key: "selection.recording", Value: quote(recorded), Reason: "no such file"}
 		}
 	}
-	if path, ok := PatternFile(&p.System); ok && err == nil {
-		in.Patterns, err = h.digest("patterns "+path,
-			func(w io.Writer) error { return copyFiles(w, path) })
+	if path, ok := PatternFile(&p.System); ok {
+		ofFiles(&in.Patterns, "patterns ", path)
 	}
 	return config, in, err
 }

@@ -44,22 +44,8 @@ func (in inputs) engine(name string) (*hw.Engine, error) {
 // machine returns a changed card with the kernels of an engine on it.
 func (in inputs) machine(gpu, engine string, card hw.Changes) (*hw.Profile, error) {
 	return once(in, fmt.Sprintf("machine %s\n%s\n%v", gpu, engine, card),
-		func() (*hw.Profile, error) {
-			c, err := hw.LoadCard(gpu)
-			if err != nil {
-				return nil, &gpuError{err}
-			}
-			if key, err := c.CheckChanges(card); err != nil {
-				return nil, &KeyError{Key: "card." + key, Value: Show(card[key]), Reason: err.Error()}
-			}
-			return hw.Load(gpu, engine, card)
-		})
+		func() (*hw.Profile, error) { return hw.Load(gpu, engine, card) })
 }
-
-// gpuError is the error of a card that cannot be read.
-type gpuError struct{ err error }
-
-func (e *gpuError) Error() string { return e.err.Error() }
 
 // trace opens a trace once, so that a missing or malformed file is found before anything runs.
 func (in inputs) trace(w traces.Spec, seed uint64) error {

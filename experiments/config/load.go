@@ -37,20 +37,6 @@ func Load(path string, sets []string) ([]Point, error) {
 	return s.Variants[0], nil
 }
 
-// set applies the texts of --set flags.
-func (l *loader) set(sets []string) error {
-	for _, set := range sets {
-		doc, err := parseFlag(set)
-		if err != nil {
-			return err
-		}
-		if err := l.apply(doc, true); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // LoadPoint reads the configuration of one run from its results, and sets keys.
 func LoadPoint(path string, sets ...string) (p Point, err error) {
 	runs, err := Load(path, sets)

@@ -150,14 +150,15 @@ func (l *loader) checkHardware() (unfit string, err error) {
 	if err != nil {
 		return "", l.placeError("model", err)
 	}
+	card, err := l.inputs.card(l.cfg.GPU)
+	if err != nil {
+		return "", l.placeError("gpu", err)
+	}
+	if figure, err := card.CheckChanges(l.cfg.Card); err != nil {
+		return "", l.cardError(figure, err)
+	}
 	machine, err := l.inputs.machine(l.cfg.GPU, s.Engine, l.cfg.Card)
-	var gpu *gpuError
-	var key *KeyError
 	switch {
-	case errors.As(err, &gpu):
-		return "", l.placeError("gpu", gpu.err)
-	case errors.As(err, &key):
-		return "", l.place(key)
 	case err != nil && len(l.cfg.Card) > 0: // unchanged cards have kernels of every engine
 		return "", l.cardError(slices.Min(slices.Collect(maps.Keys(l.cfg.Card))), err)
 	case err != nil:
@@ -171,6 +172,7 @@ func (l *loader) checkHardware() (unfit string, err error) {
 	if err = cmp.Or(err, cost.CheckParallel(machine, s.TensorParallel)); err != nil {
 		return "", l.keyError("system.tensor_parallel", Show(s.TensorParallel), err.Error())
 	}
+	var key *KeyError
 	_, err = KVBudget(machine, &shard, s)
 	if err != nil && !errors.As(err, &key) {
 		err = fmt.Errorf("%w; %s", err, WouldFit(l.cfg.Point, 1))

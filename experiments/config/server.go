@@ -36,9 +36,13 @@ func LoadServer(path string, sets []string, identified bool, preset string) (p P
 			return p, fmt.Errorf("--set %s: the record says which requests arrive and when; leave this "+
 				"out", set)
 		}
-	}
-	if err := l.set(sets); err != nil {
-		return p, err
+		doc, err := parseFlag(set)
+		if err == nil {
+			err = l.apply(doc, true)
+		}
+		if err != nil {
+			return p, err
+		}
 	}
 	byRecord := len(l.presets) == 0 && len(l.custom) == 0
 	l.serverSystem(identified, cmp.Or(preset, ServerPreset))

@@ -234,19 +234,14 @@ func (l *Studies) scores() (*score.Process, *score.Params) {
 
 // promptLengths returns the prompt lengths of a trace's requests, in tokens.
 func promptLengths(work traces.Spec, seed uint64, tokenizer ...traces.Tokenizer) ([]int, error) {
-	stream, err := traces.Open(work, seed, tokenizer...)
-	if err != nil {
-		return nil, fmt.Errorf("%v: %w", work.Datasets, err)
-	}
-	defer stream.Close()
 	var lengths []int
-	for {
-		a, ok, err := stream.Next()
-		if err != nil || !ok {
-			return lengths, err
+	for a, err := range traces.Requests(work, seed, tokenizer...) {
+		if err != nil {
+			return nil, fmt.Errorf("%v: %w", work.Datasets, err)
 		}
 		lengths = append(lengths, a.Prompt)
 	}
+	return lengths, nil
 }
 
 // paperExperiments lists the experiments of the papers' figures, in the papers' order.

@@ -233,14 +233,10 @@ func (l *Live) serve(ctx context.Context, s *prepared, sink Sink) (sum metrics.S
 
 // load summarizes the workload's requests as the server accepts them.
 func (s *prepared) load() (live.Load, error) {
-	stream, err := traces.Open(s.point.Workload, s.point.Seed, traces.Tokenizer(s.model.Counter()))
-	if err != nil {
-		return live.Load{}, err
-	}
-	defer stream.Close()
 	var load live.Load
 	var tokens []int
-	for a, err := range stream.All() {
+	for a, err := range traces.Requests(s.point.Workload, s.point.Seed,
+		traces.Tokenizer(s.model.Counter())) {
 		if err != nil {
 			return load, err
 		}

@@ -1,8 +1,6 @@
 package run
 
 import (
-	"iter"
-
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/internal/warn"
@@ -49,25 +47,8 @@ func (s *prepared) foresee() error {
 			"when another ends")
 	}
 	p := s.point
-	s.server.Future = arrivals(p.Workload, p.Seed, traces.Tokenizer(s.model.Counter()))
+	s.server.Future = traces.Requests(p.Workload, p.Seed, traces.Tokenizer(s.model.Counter()))
 	return nil
-}
-
-// arrivals yields a workload's requests.
-func arrivals(w traces.Spec, seed uint64, model traces.Tokenizer) iter.Seq2[sim.Arrival, error] {
-	return func(yield func(sim.Arrival, error) bool) {
-		stream, err := traces.Open(w, seed, model)
-		if err != nil {
-			yield(sim.Arrival{}, err)
-			return
-		}
-		defer stream.Close()
-		for a, err := range stream.All() {
-			if !yield(a, err) {
-				return
-			}
-		}
-	}
 }
 
 func (s *prepared) newDevice() (*cost.Device, error) {
