@@ -102,21 +102,13 @@ func launchOf(p *config.Point) (*launch, error) {
 	if err != nil {
 		return nil, err
 	}
-	machine, err := p.Machine()
-	if err != nil {
-		return nil, err
-	}
-	shard, err := p.Shard()
-	if err != nil {
-		return nil, err
-	}
-	kv, err := config.KVBudget(machine, &shard, &p.System)
+	h, err := p.Hardware()
 	if err != nil {
 		return nil, err
 	}
 	l := &launch{Spec: &p.System, model: servedModel(p.Model, model.Source), shape: model,
-		kvHBM: kv, cached: caches(p)}
-	l.tokens = int(kv/shard.KVBytesPerToken()) / l.BlockTokens * l.BlockTokens
+		kvHBM: h.KV, cached: caches(p)}
+	l.tokens = int(h.KV/h.Shard.KVBytesPerToken()) / l.BlockTokens * l.BlockTokens
 	return l, nil
 }
 

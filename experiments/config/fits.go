@@ -37,16 +37,9 @@ func WouldFit(p Point, tokens int) string {
 
 // holds reports whether the GPUs of a point have memory for its model and the KV of n tokens.
 func (p *Point) holds(tokens int) bool {
-	machine, err := p.Machine()
-	if err != nil || cost.CheckParallel(machine, p.System.TensorParallel) != nil {
-		return false
-	}
-	shard, err := p.Shard()
-	if err != nil {
-		return false
-	}
-	kv, err := KVBudget(machine, &shard, &p.System)
-	return err == nil && kv >= int64(tokens)*shard.KVBytesPerToken()
+	h, err := p.Hardware()
+	return err == nil && cost.CheckParallel(h.GPU, p.System.TensorParallel) == nil &&
+		h.KV >= int64(tokens)*h.Shard.KVBytesPerToken()
 }
 
 // KVBudget returns the HBM bytes of a system for KV, metadata and prefill buffers.

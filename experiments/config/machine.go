@@ -28,6 +28,25 @@ func (p *Point) Shard() (llm.Model, error) {
 	return shardOf(m, &p.System)
 }
 
+// Hardware is what serves a point.
+type Hardware struct {
+	Shard llm.Model // each GPU's share of the model
+	GPU   *hw.Profile
+	KV    int64 // bytes of HBM for KV, metadata and prefill buffers
+}
+
+// Hardware returns what serves a point.
+func (p *Point) Hardware() (h Hardware, err error) {
+	if h.Shard, err = p.Shard(); err != nil {
+		return h, err
+	}
+	if h.GPU, err = p.Machine(); err != nil {
+		return h, err
+	}
+	h.KV, err = KVBudget(h.GPU, &h.Shard, &p.System)
+	return h, err
+}
+
 // shardOf returns the share of a model on each GPU of a system.
 func shardOf(m llm.Model, s *sim.Spec) (llm.Model, error) {
 	setKV(&m, s)

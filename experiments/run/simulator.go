@@ -110,18 +110,11 @@ func (s *prepared) close() {
 
 // prepare loads the files that a point names. The caller closes it.
 func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
-	model, err := p.Shard()
+	h, err := p.Hardware()
 	if err != nil {
 		return nil, err
 	}
-	gpu, err := p.Machine()
-	if err != nil {
-		return nil, err
-	}
-	kvBytes, err := config.KVBudget(gpu, &model, &p.System)
-	if err != nil {
-		return nil, err
-	}
+	model, gpu := h.Shard, h.GPU
 	plan, err := gpu.KVBudget(&model, p.System.Utilisation, p.System.MaxTokens,
 		p.System.VerifiedRows())
 	if err != nil {
@@ -138,7 +131,7 @@ func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
 			MaxContext:  model.MaxContext, BoundTokens: model.BoundTokens(),
 			WindowLayers: model.WindowLayers()},
 		Geometry: geometry(&model, &p.System),
-		HBMBytes: kvBytes,
+		HBMBytes: h.KV,
 		Seed:     p.Seed,
 		Engine:   cost.Server(&gpu.EngineCosts),
 		Measure: metrics.Measure{Cutoff: p.Metrics, CardBytes: plan.Size,
