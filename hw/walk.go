@@ -22,6 +22,9 @@ func walkFigures(v reflect.Value, key string, tag reflect.StructTag,
 	}
 	switch v.Kind() {
 	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Float64 {
+			return // a grid has thousands of numbers, and no figure among them
+		}
 		for i := range v.Len() {
 			walkFigures(v.Index(i), fmt.Sprintf("%s[%d]", key, i), tag, visit)
 		}
