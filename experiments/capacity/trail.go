@@ -59,7 +59,8 @@ func trailTable(found []Goodput) []byte {
 func boundsText(bounds []config.Bound, values []float64) string {
 	words := make([]string, len(bounds))
 	for i, b := range bounds {
-		words[i] = fmt.Sprintf("%s_%s=%s/%s", b.Name, b.Stat, stats.Exact(values[i]), stats.Exact(b.Limit))
+		words[i] = fmt.Sprintf("%s_%s=%s/%s", b.Name, b.Stat, stats.Exact(values[i]),
+			stats.Exact(b.Limit))
 	}
 	return strings.Join(words, "; ")
 }

@@ -26,8 +26,8 @@ import (
 // SamplingTopP is the value of system.sampling that sorts logits.
 const SamplingTopP = "top-p"
 
-// names lists the permitted names of keys that are a choice of names: those of the tag `values`, and
-// those that other packages know. The workload checks its own (traces.Spec.Validate).
+// names lists the permitted names of keys that are a choice of names: of the tag `values`, and of
+// other packages. The workload checks its own (traces.Spec.Validate).
 var names = func() map[string][]string {
 	all := map[string][]string{
 		"system.use":            hw.Uses(),

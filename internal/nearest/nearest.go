@@ -32,7 +32,7 @@ func Name(word string, known []string) string {
 	return best
 }
 
-// Meant is the end of an error message about a word: the known name that was meant, if there is one.
+// Meant is the end of an error message about a word: the known name that was meant, if any.
 func Meant(word string, known []string) string {
 	if n := Name(word, known); n != "" {
 		return fmt.Sprintf(" (did you mean %q?)", n)
