@@ -45,18 +45,15 @@ func copyBlocks(m *access, a *cuda.BlocksArgs) {
 }
 
 // memcpyBlocks is the memcpy form: the CPU reads the addresses now and queues one copy per block.
-func (m *Machine) memcpyBlocks(call string, a *cuda.BlocksArgs, s *stream) error {
-	return m.guard(call, func(host *access) error {
-		checkBlocks(host, a)
-		host = host.onHost()
-		src := view[cuda.Ptr](host, "Src", a.Src, 0, int(a.Count))
-		dst := view[cuda.Ptr](host, "Dst", a.Dst, 0, int(a.Count))
-		for i := range src {
-			one := cuda.MemcpyArgs{Dst: dst[i], Src: src[i], Bytes: a.BlockBytes}
-			if err := m.enqueue(call, kernelOf(&one), s); err != nil {
-				return err
-			}
+func (m *Machine) memcpyBlocks(host *access, a *cuda.BlocksArgs, s *stream) error {
+	checkBlocks(host, a)
+	src := view[cuda.Ptr](host, "Src", a.Src, 0, int(a.Count))
+	dst := view[cuda.Ptr](host, "Dst", a.Dst, 0, int(a.Count))
+	for i := range src {
+		one := cuda.MemcpyArgs{Dst: dst[i], Src: src[i], Bytes: a.BlockBytes}
+		if err := m.enqueue(host.call, kernelOf(&one), s); err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return nil
 }

@@ -79,19 +79,16 @@ func kernelOf(o cuda.Operation) kernel {
 
 // Launch checks the arguments and puts the operation on the stream.
 func (m *Machine) Launch(o cuda.Operation, on cuda.Stream) error {
-	defer m.enter()()
-	call := cuda.Function(o)
-	if a, ok := o.(*cuda.SaveArgs); ok {
-		return m.save(call, a)
-	}
-	s, err := m.stream(call, on)
-	if err != nil {
-		return err
-	}
-	if a, ok := o.(*cuda.MemcpyBlocksArgs); ok {
-		return m.memcpyBlocks(call, (*cuda.BlocksArgs)(a), s)
-	}
-	return m.enqueue(call, kernelOf(o), s)
+	return m.call(cuda.Function(o), func(a *access) error {
+		if args, ok := o.(*cuda.SaveArgs); ok {
+			return m.save(a, args)
+		}
+		s := m.stream(a, on)
+		if args, ok := o.(*cuda.MemcpyBlocksArgs); ok {
+			return m.memcpyBlocks(a.onHost(), (*cuda.BlocksArgs)(args), s)
+		}
+		return m.enqueue(a.call, kernelOf(o), s)
+	})
 }
 
 func (m *Machine) enqueue(call string, k kernel, s *stream) error {

@@ -59,6 +59,12 @@ func (m *Machine) enter() func() {
 	return m.lock.Unlock
 }
 
+// call is one call of the library: it enters, and f may panic as an operation does.
+func (m *Machine) call(name string, f func(*access) error) error {
+	defer m.enter()()
+	return m.guard(name, f)
+}
+
 // Close frees all memory. It drops work that no call has waited for.
 func (m *Machine) Close() {
 	defer m.enter()()

@@ -27,14 +27,10 @@ func (m *Machine) SaverDestroy(h cuda.Saver) error {
 
 // save copies the tensor to its blocks: from device memory by the copy engine, into host memory by
 // the CPU. It returns when every block is written.
-func (m *Machine) save(call string, a *cuda.SaveArgs) error {
+func (m *Machine) save(gpu *access, a *cuda.SaveArgs) error {
 	if a.After != 0 {
-		e, err := m.event(call, a.After)
-		if err != nil {
-			return err
-		}
-		if e.last != nil {
-			if err := m.reach(e.last); err != nil {
+		if last := m.event(gpu, a.After).last; last != nil {
+			if err := m.reach(last); err != nil {
 				return err
 			}
 		}
@@ -42,16 +38,14 @@ func (m *Machine) save(call string, a *cuda.SaveArgs) error {
 	if m.failed != nil {
 		return m.failed
 	}
-	return m.guard(call, func(gpu *access) error {
-		host := gpu.onHost()
-		host.need(m.savers[a.Saver] > 0, "a saver")
-		host.need(a.BlockBytes > 0 && a.BlockBytes%64 == 0 && a.BlockBytes <= m.savers[a.Saver],
-			"blocks of a multiple of 64 bytes, at most the saver's chunk")
-		src := gpu.bytes("Src", a.Src, 0, a.Count*a.BlockBytes)
-		for i, p := range view[cuda.Ptr](host, "Dst", a.Dst, 0, int(a.Count)) {
-			host.need(p%32 == 0, "destinations that are multiples of 32")
-			copy(host.bytes("Dst block", p, 0, a.BlockBytes), src[int64(i)*a.BlockBytes:])
-		}
-		return nil
-	})
+	host := gpu.onHost()
+	host.need(m.savers[a.Saver] > 0, "a saver")
+	host.need(a.BlockBytes > 0 && a.BlockBytes%64 == 0 && a.BlockBytes <= m.savers[a.Saver],
+		"blocks of a multiple of 64 bytes, at most the saver's chunk")
+	src := gpu.bytes("Src", a.Src, 0, a.Count*a.BlockBytes)
+	for i, p := range view[cuda.Ptr](host, "Dst", a.Dst, 0, int(a.Count)) {
+		host.need(p%32 == 0, "destinations that are multiples of 32")
+		copy(host.bytes("Dst block", p, 0, a.BlockBytes), src[int64(i)*a.BlockBytes:])
+	}
+	return nil
 }

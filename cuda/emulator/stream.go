@@ -151,16 +151,16 @@ func (m *Machine) wait(s *stream, k *mark) error {
 	return m.push(s, item{await: k})
 }
 
-func (m *Machine) stream(call string, h cuda.Stream) (*stream, error) {
-	if s := m.streams[h]; s != nil {
-		return s, nil
-	}
-	return nil, failure(call, cuda.Failed, "%#x is no stream", uintptr(h))
+func (m *Machine) stream(a *access, h cuda.Stream) *stream {
+	return held(a, m.streams, h, "stream")
 }
 
-func (m *Machine) event(call string, h cuda.Event) (*event, error) {
-	if e := m.events[h]; e != nil {
-		return e, nil
+func (m *Machine) event(a *access, h cuda.Event) *event { return held(a, m.events, h, "event") }
+
+// held returns what a handle names; without it the call fails.
+func held[H ~uintptr, T any](a *access, all map[H]*T, h H, what string) *T {
+	if t := all[h]; t != nil {
+		return t
 	}
-	return nil, failure(call, cuda.Failed, "%#x is no event", uintptr(h))
+	panic(failure(a.call, cuda.Failed, "%#x is no %s", uintptr(h), what))
 }

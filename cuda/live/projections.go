@@ -35,30 +35,16 @@ func Projections(m Machine, w weights.Source, prompt []int32,
 	if err != nil {
 		return err
 	}
-	err = d.prefillOnce(n)
+	once := warmUp{d: d, prompt: n, blocks: geo.Blocks(n)}
+	row := once.row(0, n)
+	row.Emits = true
+	err = once.step(row, 0)
 	if closing := d.Close(); err == nil {
 		err = closing
 	}
 	if failed != nil {
 		return failed
 	}
-	return err
-}
-
-// prefillOnce runs one step with one prompt.
-func (d *Device) prefillOnce(tokens int) error {
-	row := sim.Row{ID: 1, Seq: -1, Prompt: tokens, MaxTokens: tokens + 1, To: tokens,
-		LayerTo: d.geo.Layers, Emits: true}
-	if err := d.Begin(&sim.Step{Rows: []sim.Row{row}, Requests: 1, Sampled: 1}); err != nil {
-		return err
-	}
-	for layer := range d.geo.Layers {
-		if err := d.Compute(layer, &sim.Work{Tokens: tokens, Prefill: []sim.Span{{Query: tokens}},
-			Tables: []sim.Table{{}}}); err != nil {
-			return err
-		}
-	}
-	_, err := d.Finish()
 	return err
 }
 

@@ -35,7 +35,7 @@ func (d *Device) warm() error {
 	return d.queue.Err()
 }
 
-// warmUp is the generated request: its blocks are in the cache's first slots.
+// warmUp is a request that runs without a server: its blocks are in the cache's first slots.
 type warmUp struct {
 	d              *Device
 	prompt, blocks int
