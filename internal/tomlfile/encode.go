@@ -61,31 +61,27 @@ func wrapString(indent, key, text string) string {
 	if short := indent + key + `"` + text + `"`; len(short) < columns {
 		return short
 	}
-	var out strings.Builder
-	line := indent + key + `"""`
-	for i, word := range strings.SplitAfter(text, " ") {
-		if i > 0 && len(line)+len(word)+len(`"""`) > columns {
-			out.WriteString(line + "\\\n")
-			line = indent + "  "
-		}
-		line += word
-	}
-	out.WriteString(line + `"""`)
-	return out.String()
+	return wrap(indent, indent+key+`"""`, strings.SplitAfter(text, " "), "\\", `"""`)
 }
 
 // wrapNumbers returns a list of numbers over several lines, integers without a fraction.
 func wrapNumbers(indent, key, list string) string {
 	list = strings.NewReplacer(".0,", ",", ".0]", "]").Replace(list)
+	list = strings.TrimPrefix(list, "[")
+	return strings.ReplaceAll(wrap(indent, indent+key+"[", strings.SplitAfter(list, ", "), "", ""),
+		" \n", "\n")
+}
+
+// wrap puts pieces on lines, the first of which begins with line. Each but the last ends with more,
+// and the last with end.
+func wrap(indent, line string, pieces []string, more, end string) string {
 	var out strings.Builder
-	line := indent + key + "["
-	for i, v := range strings.SplitAfter(strings.TrimPrefix(list, "["), ", ") {
-		if i > 0 && len(line)+len(v) > columns {
-			out.WriteString(strings.TrimRight(line, " ") + "\n")
+	for i, piece := range pieces {
+		if i > 0 && len(line)+len(piece)+len(end) > columns {
+			out.WriteString(line + more + "\n")
 			line = indent + "  "
 		}
-		line += v
+		line += piece
 	}
-	out.WriteString(line)
-	return out.String()
+	return out.String() + line + end
 }
