@@ -119,17 +119,15 @@ func (m *Record) readAggregates(run rows.Record, a *layout) error {
 		e2e = m.Figures["ttft_mean_s"] + m.Figures["tpot_mean_s"]*(outputs-1)
 	}
 	var missing []string
-	for _, field := range []struct {
-		key   string
-		there bool
-	}{{a.requests, n >= 1}, {a.prompts, prompts >= 1}, {a.outputs, outputs >= 1},
-		{fmt.Sprintf(a.latency, a.names[0], a.stats[0]), e2e > 0}} {
-		if !field.there {
-			missing = append(missing, field.key)
+	keys := []string{a.requests, a.prompts, a.outputs, fmt.Sprintf(a.latency, a.names[0], a.stats[0])}
+	for i, there := range []bool{n >= 1, prompts >= 1, outputs >= 1, e2e > 0} {
+		if !there {
+			missing = append(missing, keys[i])
 		}
 	}
-	if missing != nil {
-		return lacking("a result without requests is compared on its aggregates", missing...)
+	err := lacking("a result without requests is compared on its aggregates", missing...)
+	if err != nil {
+		return err
 	}
 	if n > mostAggregated || prompts > rows.MaxTokens || outputs > rows.MaxTokens || e2e > 1e6 {
 		return rows.Wrong(a.requests, stats.Exact(n), fmt.Sprintf("with %g and %g tokens and %g s "+

@@ -57,9 +57,6 @@ func identifyTexts(all []sent) {
 	bytes, tokens := 0, 0
 	for i := range all {
 		s := &all[i]
-		if s.failed {
-			continue
-		}
 		if s.text = promptText(s.text); s.text == "" {
 			return
 		}
@@ -77,9 +74,8 @@ func identifyTexts(all []sent) {
 		return ids[text]
 	}
 	for i := range all {
-		if s := &all[i]; !s.failed {
-			s.Content = &prefix.Content{Prompt: chunksOf(s.text, s.Prompt, perByte, id)}
-		}
+		s := &all[i]
+		s.Content = &prefix.Content{Prompt: chunksOf(s.text, s.Prompt, perByte, id)}
 	}
 }
 

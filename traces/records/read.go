@@ -57,13 +57,10 @@ func Read(path string) (*Record, error) {
 func read(f *rows.File) (*Record, error) {
 	m := &Record{}
 	all, err := m.decode(f)
+	if err == nil && m.Figures == nil {
+		err = m.order(f.Name, all)
+	}
 	if err != nil {
-		return nil, err
-	}
-	if m.Figures != nil {
-		return m, nil
-	}
-	if err := m.order(f.Name, all); err != nil {
 		return nil, err
 	}
 	return m, nil
