@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"github.com/sparseserve/sparseserve/cuda"
-	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/sim/metrics"
@@ -45,17 +43,9 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 		}
 	}
 	v.Planned(run.Requests(missing))
-	var steps []live.RecordedStep
-	store.finish = func(dir string) error {
-		text, err := marshalCalls(steps)
-		if err != nil {
-			return err
-		}
-		return errors.Join(writeGzip(filepath.Join(dir, callsFile), text), compress(dir))
-	}
 	simulate := func(ctx context.Context, p config.Point, sink run.Sink) (sum metrics.Summary,
 		err error) {
-		sum, steps, err = v.Live.Shadowed(ctx, p, sink)
+		sum, store.steps, err = v.Live.Shadowed(ctx, p, sink)
 		return sum, err
 	}
 	grid := run.Grid{Run: simulate, Store: store, Workers: 1, Finished: v.Finished}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/internal/files"
@@ -32,10 +33,9 @@ func readManifest(dir string) (m manifest, err error) {
 // manifest. A run is found by its configuration.
 type liveStore struct {
 	*Validation
-	dir string
-	// finish completes the folder of a finished run.
-	finish func(dir string) error
-	places map[string]string // folders of the runs that were found or made, by the hash of the point
+	dir    string
+	steps  []live.RecordedStep // of the run that was made last
+	places map[string]string   // folders of the runs that were found or made, by the hash of the point
 	hashes *config.Hasher
 	// configurations of kept runs as parsed today, by folder, card and engine
 	texts map[[3]string][]byte
@@ -136,7 +136,11 @@ func (s *liveStore) seal(dir string, p *config.Point) error {
 	if err != nil {
 		return err
 	}
-	if err := s.finish(dir); err != nil {
+	text, err := marshalCalls(s.steps)
+	if err == nil {
+		err = errors.Join(writeGzip(filepath.Join(dir, callsFile), text), compress(dir))
+	}
+	if err != nil {
 		return err
 	}
 	if err := run.WriteJSON(filepath.Join(dir, manifestFile),
