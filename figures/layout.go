@@ -218,32 +218,25 @@ func Draw(ctx context.Context, dir string, figures []doc.Figure, formats ...stri
 		names[path] = true
 	}
 	for i := range figures {
+		f := &figures[i]
 		if err := ctx.Err(); err != nil {
 			return paths, err
 		}
-		more, err := write(filepath.Join(dir, figures[i].Name), &figures[i], formats)
-		if paths = append(paths, more...); err != nil {
-			return paths, err
+		if len(f.Charts) == 0 {
+			continue
 		}
-	}
-	return paths, nil
-}
-
-// write writes a figure to path.FORMAT for each format.
-func write(path string, f *doc.Figure, formats []string) (paths []string, err error) {
-	if len(f.Charts) == 0 {
-		return nil, nil
-	}
-	s := layout(f)
-	for _, format := range formats {
-		data, err := s.encode(format)
-		if err == nil {
-			err = renameio.WriteFile(path+"."+format, data, 0o644, renameio.WithTempDir(filepath.Dir(path)))
+		s := layout(f)
+		for _, format := range formats {
+			path := filepath.Join(dir, f.Name+"."+format)
+			data, err := s.encode(format)
+			if err == nil {
+				err = renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(dir))
+			}
+			if err != nil {
+				return paths, err
+			}
+			paths = append(paths, path)
 		}
-		if err != nil {
-			return paths, err
-		}
-		paths = append(paths, path+"."+format)
 	}
 	return paths, nil
 }
