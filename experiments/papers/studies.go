@@ -3,6 +3,7 @@ package papers
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -84,14 +85,12 @@ func (l *Studies) Do(ctx context.Context, names ...string) (err error) {
 
 // experiment runs one experiment.
 func (l *Studies) experiment(e *experiments.Experiment) error {
-	do, ok := studies[e.Name]
-	switch {
-	case e.Command == "simulate":
-		do = (*Studies).sweep
-	case e.Command == "goodput":
-		do = (*Studies).goodput
-	case !ok:
-		return fmt.Errorf("no study of that name")
+	do := studies[e.Command]
+	if do == nil {
+		do = studies[e.Name]
+	}
+	if do == nil {
+		return errors.New("no study of that name")
 	}
 	return do(l, e)
 }
@@ -171,10 +170,13 @@ func (l *Studies) folder(e *experiments.Experiment) string { return filepath.Joi
 // study runs an experiment that is neither a sweep nor a plan, and writes its table.
 type study func(*Studies, *experiments.Experiment) error
 
-// studies lists all studies with the columns of their tables.
+// studies lists the commands that experiments name, and all studies with the columns of their
+// tables.
 var studies = map[string]study{
-	"fig04": studyOf((*Studies).transfers, "direction engine block_tokens block_bytes blocks gb_s"),
-	"fig08": studyOf((*Studies).overlap, "seed window requests overlap"),
+	"simulate": (*Studies).sweep,
+	"goodput":  (*Studies).goodput,
+	"fig04":    studyOf((*Studies).transfers, "direction engine block_tokens block_bytes blocks gb_s"),
+	"fig08":    studyOf((*Studies).overlap, "seed window requests overlap"),
 	"eviction": studyOf((*Studies).evictions,
 		"seed pool eviction kv_gib steps selected loaded hit_ratio"),
 	"psa-fig2": studyOf((*Studies).sparsity, "dataset layer seed budget_blocks tokens_share"),

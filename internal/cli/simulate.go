@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -119,8 +118,8 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 }
 
 // announce prints the runs that follow.
-func (s *simulateCmd) announce(app *App, sweep *config.Sweep, head *head, folder *run.Folder,
-	points, missing int) {
+func (s *simulateCmd) announce(app *App, sweep *config.Sweep, head func(points int) string,
+	folder *run.Folder, points, missing int) {
 	if s.JSON {
 		return
 	}
@@ -129,7 +128,7 @@ func (s *simulateCmd) announce(app *App, sweep *config.Sweep, head *head, folder
 		fmt.Fprintf(app.Stdout, "No FILE given: running the built-in experiment %q; --set "+
 			"KEY=VALUE changes it.\n", sweep.Name)
 	}
-	head.print(app.Stdout, points)
+	fmt.Fprint(app.Stdout, head(points))
 	if before := points - missing; before > 0 {
 		fmt.Fprintf(app.Stdout, "%d of %d runs finished before and are kept in %s.\n", before, points,
 			inCell(folder.Store.Dir()))
@@ -216,16 +215,9 @@ func answerOf(sweep *config.Sweep, q *run.Question, folder *run.Folder,
 	return runs
 }
 
-// head describes the runs that are about to start.
-type head struct {
-	variants [][]config.Point
-	chosen   []capacity.Chosen
-	tooLong  string // share of truncated or refused prompts; "" for none
-}
-
-// headOf chooses rates for variants that need them and name none, and collects the head's data.
-func headOf(ctx context.Context, app *App, all [][]config.Point) (*head, error) {
-	h := &head{variants: all}
+// headOf chooses rates for variants that need them and name none. It returns the description of a
+// number of runs, and how rates were chosen.
+func headOf(ctx context.Context, app *App, all [][]config.Point) (func(points int) string, error) {
 	bar := newProgress(app.Stderr, "requests of short runs that show what the systems sustain")
 	defer bar.close()
 	short := func(ctx context.Context, p config.Point, sink run.Sink) (metrics.Summary, error) {
@@ -233,30 +225,29 @@ func headOf(ctx context.Context, app *App, all [][]config.Point) (*head, error) 
 		sink.Finished = bar.finished
 		return app.Run(ctx, p, sink)
 	}
-	var err error
-	if h.chosen, err = capacity.ChooseRates(ctx, short, all); err == nil {
-		h.tooLong, err = capacity.TooLong(all)
+	chosen, err := capacity.ChooseRates(ctx, short, all)
+	tooLong := "" // share of truncated or refused prompts
+	if err == nil {
+		tooLong, err = capacity.TooLong(all)
 	}
 	if ctx.Err() != nil {
 		return nil, errInterrupted
 	}
-	return h, err
-}
-
-// print prints the description of the runs, of which there are `points`, and how rates were chosen.
-func (h *head) print(w io.Writer, points int) {
-	fmt.Fprintf(w, "%s; %s: %s", inCell(answers.Asked(h.variants...)), answers.Seeds(h.variants...),
-		answers.Count(points, "run"))
-	if h.tooLong != "" {
-		fmt.Fprint(w, "; ", h.tooLong)
-	}
-	fmt.Fprintln(w, ".")
-	for i := range h.chosen {
-		of := ""
-		if len(h.chosen) > 1 {
-			of = h.chosen[i].Model + ": "
+	return func(points int) string {
+		text := fmt.Sprintf("%s; %s: %s", inCell(answers.Asked(all...)), answers.Seeds(all...),
+			answers.Count(points, "run"))
+		if tooLong != "" {
+			text += "; " + tooLong
 		}
-		fmt.Fprintf(w, "No rate is set. %s%s; --set workload.rate=LIST names others.\n", of,
-			&h.chosen[i])
-	}
+		text += ".\n"
+		for i := range chosen {
+			of := ""
+			if len(chosen) > 1 {
+				of = chosen[i].Model + ": "
+			}
+			text += fmt.Sprintf("No rate is set. %s%s; --set workload.rate=LIST names others.\n", of,
+				&chosen[i])
+		}
+		return text
+	}, err
 }
