@@ -100,36 +100,26 @@ type fitted struct {
 // Fits returns the pictures of the fits in a calibration's folder, one per cost model.
 func Fits(dir string) (all []doc.Figure, err error) {
 	var points []fitted
-	draw := func() {
-		if len(points) == 0 {
-			return
-		}
-		p := &points[0]
-		all = append(all, doc.Figure{Name: "fit-" + doc.FileName(p.model), Title: p.model,
-			Caption: fmt.Sprintf("On %s, %s. These errors are beyond what a measurement is uncertain "+
-				"by. Dashed: as far off as a good fit is. Named: the points that the fit misses most.",
-				p.card, p.quality),
-			Charts: []*doc.Chart{overMeasured(points)}})
-		points = nil
-	}
 	found, err := eachRow(dir, fitsFile, func(r *files.Row) {
 		p := fitted{r.Text("model"), r.Text("card"), r.Text("quality"), r.Text("point"), 0,
 			r.Number("measured_us"), r.Number("fitted_us"), r.Number("limit")}
 		if r.Text("part") == "held out" {
 			p.line = 1
 		}
-		if len(points) > 0 && points[0].model != p.model {
-			draw()
-		}
 		points = append(points, p)
 	})
-	if draw(); err == nil && !found {
+	if err == nil && !found {
 		err = fmt.Errorf("%s: no row", filepath.Join(dir, fitsFile))
 	}
-	if err != nil {
-		return nil, err
+	for _, model := range distinct(points, func(p *fitted) string { return p.model }) {
+		own := where(points, func(p *fitted) bool { return p.model == model })
+		all = append(all, doc.Figure{Name: "fit-" + doc.FileName(model), Title: model,
+			Caption: fmt.Sprintf("On %s, %s. These errors are beyond what a measurement is uncertain "+
+				"by. Dashed: as far off as a good fit is. Named: the points that the fit misses most.",
+				own[0].card, own[0].quality),
+			Charts: []*doc.Chart{overMeasured(own)}})
 	}
-	return all, nil
+	return all, err
 }
 
 // namedPoints is the number of points that are labelled with their names.

@@ -37,42 +37,27 @@ var kinds = []kind{
 	{run.SummaryFile, readRuns},
 }
 
-// Read builds the document of a result folder.
+// Read builds the document of a result folder. A folder without results is an error.
 func Read(dir string) (*doc.Doc, error) {
-	kind, err := KindOf(dir)
-	if err != nil {
-		return nil, err
-	}
-	for _, k := range kinds {
-		if k.file == kind {
-			return k.read(dir)
-		}
-	}
-	panic("answers: no document of " + kind)
-}
-
-// KindOf returns the name of the file that identifies a result folder, such as summary.json for
-// runs. A folder without results is an error.
-func KindOf(dir string) (string, error) {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("%s: no such folder; give the result folder of a command, as its --out "+
+		return nil, fmt.Errorf("%s: no such folder; give the result folder of a command, as its --out "+
 			"or its last lines name it", dir)
 	}
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if !info.IsDir() {
-		return "", fmt.Errorf("%s: a file; want the result folder of a command", dir)
+		return nil, fmt.Errorf("%s: a file; want the result folder of a command", dir)
 	}
 	var names []string
 	for _, k := range kinds {
 		if _, err := os.Stat(filepath.Join(dir, k.file)); err == nil {
-			return k.file, nil
+			return k.read(dir)
 		}
 		names = append(names, k.file)
 	}
-	return "", fmt.Errorf("%s: no finished results of simulate, sweep, plan, whatif, compare, "+
+	return nil, fmt.Errorf("%s: no finished results of simulate, sweep, plan, whatif, compare, "+
 		"validate, calibrate or trace describe: none of %s is there; give the folder that such a "+
 		"command names, or the same command again if it was interrupted", dir, strings.Join(names, ", "))
 }
@@ -134,14 +119,13 @@ func readRuns(dir string) (*doc.Doc, error) {
 // withoutRequests warns of runs that served requests and whose requests.csv is not kept.
 func (r *Runs) withoutRequests() []doc.Warning {
 	served := where(r.Sums, func(s *metrics.Summary) bool { return s.Completed > 0 })
-	kept := 0
+	without := 0
 	for i, folder := range r.Folders {
-		if r.Sums[i].Completed > 0 && folder != "" &&
-			files.HasResult(filepath.Join(folder, run.RequestsCSV)) {
-			kept++
+		if r.Sums[i].Completed > 0 && (folder == "" ||
+			!files.HasResult(filepath.Join(folder, run.RequestsCSV))) {
+			without++
 		}
 	}
-	without := len(served) - kept
 	if without == 0 {
 		return nil
 	}

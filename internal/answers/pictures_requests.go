@@ -42,29 +42,31 @@ func eachRequest(folder string, do func(served), rejected func(arrival float64))
 // oneRun draws a single run: the numbers of waiting and running requests over time, and TTFT and
 // TBT of each request over its arrival. Bars for one run would repeat the table.
 func oneRun(folder string) ([]doc.Figure, error) {
-	end, all := 0.0, 0
+	var all []served
+	end, refused := 0.0, doc.Line{Name: "rejected", Dots: true}
 	found, err := eachRequest(folder, func(q served) {
-		end, all = max(end, q.arrival, q.last), all+1
-	}, func(arrival float64) { end = max(end, arrival) })
+		all, end = append(all, q), max(end, q.arrival, q.last)
+	}, func(arrival float64) {
+		refused.Points, end = append(refused.Points, doc.Point{X: arrival}), max(end, arrival)
+	})
 	if !found || err != nil || end == 0 {
 		return nil, err
 	}
 	width := end / timelineBins
 	waiting, running := make([]float64, timelineBins), make([]float64, timelineBins)
 	var ttft, tbt []doc.Point
-	nth, every := 0, 1+all/mostDots
-	refused := doc.Line{Name: "rejected", Dots: true}
-	_, err = eachRequest(folder, func(q served) {
+	every := 1 + len(all)/mostDots
+	for i, q := range all {
 		spread(waiting, q.arrival, q.scheduled, width, 1)
 		spread(running, q.scheduled, q.last, width, 1)
-		if nth++; nth%every != 0 {
-			return
+		if (i+1)%every != 0 {
+			continue
 		}
 		ttft = append(ttft, doc.Point{X: q.arrival, Y: q.first - q.arrival})
 		if q.tbt >= 0 {
 			tbt = append(tbt, doc.Point{X: q.arrival, Y: q.tbt})
 		}
-	}, func(arrival float64) { refused.Points = append(refused.Points, doc.Point{X: arrival}) })
+	}
 	dots := func(points []doc.Point) []doc.Line {
 		return []doc.Line{{Name: "a request", Dots: true, Points: points}}
 	}
@@ -82,7 +84,7 @@ func oneRun(folder string) ([]doc.Figure, error) {
 	for _, c := range charts {
 		c.X, c.Low, c.XEnds = "Time (s)", true, []float64{0, end}
 	}
-	return []doc.Figure{{Name: "run", Title: "Over time", Charts: charts}}, err
+	return []doc.Figure{{Name: "run", Title: "Over time", Charts: charts}}, nil
 }
 
 // spread adds a value from one moment to another to the spans of equal width that it overlaps, so

@@ -116,7 +116,7 @@ func purchaseFigures(a *capacity.Purchase, shown []*capacity.Choice) (figures []
 	for _, f := range []doc.Figure{
 		{Name: "plan", Title: "Candidates", Caption: asked + " At bars: what is bought, and how much " +
 			"more load it holds; the nearest limit. Dashed: the limit.",
-			Charts: []*doc.Chart{costChart(shown), nearChart(shown)}},
+			Charts: candidateCharts(shown)},
 		{Name: "plan-limits", Title: "Cost against the service level", Caption: asked +
 			" Each candidate that meets the level, under the load. Dashed: the limit.",
 			Charts: limitCharts(a)},
@@ -124,49 +124,40 @@ func purchaseFigures(a *capacity.Purchase, shown []*capacity.Choice) (figures []
 		f.Charts = slices.DeleteFunc(f.Charts, func(c *doc.Chart) bool {
 			return len(c.Bars)+len(c.Lines) == 0
 		})
-		if len(f.Charts) > 0 {
-			figures = append(figures, f)
-		}
+		figures = append(figures, drawable(f)...)
 	}
 	return figures
 }
 
-func costChart(shown []*capacity.Choice) *doc.Chart {
-	c := &doc.Chart{Kind: doc.Bars, Title: "What serves the load", Y: "cost ($ an hour)"}
+// candidateCharts draws what candidates cost, and how near they are to their limits.
+func candidateCharts(shown []*capacity.Choice) []*doc.Chart {
+	cost := &doc.Chart{Kind: doc.Bars, Title: "What serves the load", Y: "cost ($ an hour)"}
+	near := &doc.Chart{Kind: doc.Bars, Title: "How near its limits", Levels: []float64{100},
+		Y: "used of the nearest limit (%)"}
 	for _, o := range shown {
-		part := doc.Part{Name: "costs at least this, if it meets the level", Color: dearerColor,
+		costs := doc.Part{Name: "costs at least this, if it meets the level", Color: dearerColor,
 			Value: o.USDPerHour}
+		uses := doc.Part{Name: "misses it", Color: missesColor}
 		note := capacity.USD(o.USDPerHour)
 		if o.Outcome == capacity.Meets {
-			part.Name, part.Color = "meets the service level", meetsColor
+			costs.Name, costs.Color = "meets the service level", meetsColor
+			uses.Name, uses.Color = costs.Name, costs.Color
 			note += ", " + Count(o.GPUs, "GPU")
 		}
 		if o.Headroom != nil {
 			note += fmt.Sprintf(", %+.0f %% load", 100**o.Headroom)
 		}
 		if o.USDPerHour > 0 && !math.IsInf(o.USDPerHour, 0) {
-			c.Bars = append(c.Bars, doc.Bar{Name: o.Name, Note: note, Parts: []doc.Part{part}})
+			cost.Bars = append(cost.Bars, doc.Bar{Name: o.Name, Note: note,
+				Parts: []doc.Part{costs}})
+		}
+		if len(o.Limits) > 0 && !math.IsInf(o.Limits[0].Of, 0) {
+			uses.Value = 100 * o.Limits[0].Of
+			near.Bars = append(near.Bars, doc.Bar{Name: o.Name, Parts: []doc.Part{uses},
+				Note: fmt.Sprintf("%.0f %% of %s", uses.Value, o.Limits[0].Limit)})
 		}
 	}
-	return c
-}
-
-func nearChart(shown []*capacity.Choice) *doc.Chart {
-	c := &doc.Chart{Kind: doc.Bars, Title: "How near its limits", Y: "used of the nearest limit (%)",
-		Levels: []float64{100}}
-	for _, o := range shown {
-		if len(o.Limits) == 0 || math.IsInf(o.Limits[0].Of, 0) {
-			continue
-		}
-		l := &o.Limits[0]
-		part := doc.Part{Name: "meets the service level", Color: meetsColor, Value: 100 * l.Of}
-		if o.Outcome != capacity.Meets {
-			part.Name, part.Color = "misses it", missesColor
-		}
-		c.Bars = append(c.Bars, doc.Bar{Name: o.Name, Parts: []doc.Part{part},
-			Note: fmt.Sprintf("%.0f %% of %s", 100*l.Of, l.Limit)})
-	}
-	return c
+	return []*doc.Chart{cost, near}
 }
 
 // limitCharts has one chart per bound of the level: a dot for each candidate that meets it, in the

@@ -63,19 +63,15 @@ type runRow struct {
 
 // axes lists the keys whose values differ between runs, except keys shown by load or system.
 func (r *Runs) axes() []string {
-	values := map[string]map[string]bool{}
+	keys := map[string]any{}
 	for _, settings := range r.Settings {
-		for key := range settings {
-			values[key] = map[string]bool{}
-		}
+		maps.Copy(keys, settings)
 	}
-	for key := range values {
-		for _, settings := range r.Settings {
-			values[key][config.Show(settings[key])] = true // nil where it is not set
-		}
-	}
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(values)), func(key string) bool {
-		return len(values[key]) < 2 || slices.Contains([]string{"system.preset", "workload.rate",
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(keys)), func(key string) bool {
+		values := distinct(r.Settings, func(settings *map[string]any) string {
+			return config.Show((*settings)[key]) // nil where it is not set
+		})
+		return len(values) < 2 || slices.Contains([]string{"system.preset", "workload.rate",
 			"workload.concurrency", "seed", "fleet.replicas"}, key)
 	})
 }
@@ -162,19 +158,14 @@ func (r *Runs) rows(axes []string) (rows []runRow) {
 	return rows
 }
 
-// group groups adjacent rows with one load and setting, or else, if each has only one row, with one
-// setting.
+// group groups adjacent rows of one setting and, among several systems, of one load.
 func group(rows []runRow) {
-	for _, alike := range []func(a, b *runRow) bool{(*runRow).with,
-		func(a, b *runRow) bool { return slices.Equal(a.set, b.set) },
-		func(a, b *runRow) bool { return true }} {
-		for i := range rows[1:] {
-			if rows[i+1].group = rows[i].group; !alike(&rows[i], &rows[i+1]) {
-				rows[i+1].group++
-			}
-		}
-		if rows[len(rows)-1].group < len(rows)-1 {
-			return
+	systems := len(distinct(rows, func(x *runRow) string { return x.system }))
+	loads := len(distinct(rows, func(x *runRow) load { return x.load }))
+	for i := 1; i < len(rows); i++ {
+		a, b := &rows[i-1], &rows[i]
+		if b.group = a.group; systems > 1 && !a.with(b) || loads > 1 && !slices.Equal(a.set, b.set) {
+			b.group++
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/warn"
 )
@@ -16,22 +15,12 @@ const mostSentences = 3
 // sustained reports, for each axis setting, the largest load that each system serves within the
 // service level. It returns nothing for runs without a level, or with a single arrival process.
 func (r *Runs) sustained(axes []string, rows []runRow) (sentences []string) {
-	for first := 0; first < len(rows); {
-		last := first
-		for last < len(rows) && slices.Equal(rows[last].set, rows[first].set) {
-			last++
+	setting := func(x *runRow) string { return settingsText(x.shown, axes) }
+	for _, set := range distinct(rows, setting) {
+		text := r.sentence(where(rows, func(x *runRow) bool { return setting(x) == set }))
+		if text != "" {
+			sentences = append(sentences, strings.TrimLeft(set+": "+text, ",: "))
 		}
-		if text := r.sentence(rows[first:last]); text != "" {
-			var words []string
-			for i, key := range axes {
-				words = append(words, config.KeyName(key)+" "+rows[first].shown[i])
-			}
-			if len(words) > 0 {
-				text = strings.Join(words, ", ") + ": " + text
-			}
-			sentences = append(sentences, text)
-		}
-		first = last
 	}
 	if len(sentences) > mostSentences {
 		return nil

@@ -66,8 +66,8 @@ func WhatIf(name string, w *whatif.Result, varied ...[]config.Point) *doc.Doc {
 			}
 		}
 		if c.Heat != nil {
-			heat.Charts = append(heat.Charts, heatOf(w, c))
-			d.Tables = append(d.Tables, heatTable(w, c))
+			chart, t := heatOf(w, c)
+			heat.Charts, d.Tables = append(heat.Charts, chart), append(d.Tables, t)
 		}
 	}
 	knobs.Caption += whiskers
@@ -225,46 +225,34 @@ func knobEffects(w *whatif.Result, c *whatif.Case, knobs []*whatif.KnobResult) (
 	return chart, t
 }
 
-func heatOf(w *whatif.Result, c *whatif.Case) *doc.Chart {
+// heatOf shows the values of two knobs together, in a table with one row per value of B and one
+// column per value of A.
+func heatOf(w *whatif.Result, c *whatif.Case) (*doc.Chart, doc.Table) {
 	h := c.Heat
 	out := &doc.Heat{A: knobName(h.A, h.FactorA), B: knobName(h.B, h.FactorB), ValuesA: h.ValuesA,
 		ValuesB: h.ValuesB, Higher: w.Higher}
-	for y, line := range h.Cells {
-		for x, v := range line {
-			if v == nil {
-				continue
-			}
-			cell := doc.HeatCell{X: x, Y: y, Value: *v}
-			if c.Base.Value != 0 {
-				cell.Change = 100 * (*v/c.Base.Value - 1)
-			}
-			out.Cells = append(out.Cells, cell)
-		}
-	}
-	return &doc.Chart{Kind: doc.HeatMap, Y: w.Label, Heat: out, Title: caseTitle(w, c)}
-}
-
-// heatTable has one row per value of B and one column per value of A.
-func heatTable(w *whatif.Result, c *whatif.Case) doc.Table {
-	h := c.Heat
 	t := doc.Table{Title: "Two knobs: " + c.Name,
 		Note:    fmt.Sprintf("%s, %s across and %s down", w.Label, h.A, h.B),
 		Columns: doc.Columns(">" + h.B)}
 	for _, value := range h.ValuesA {
 		t.Columns = append(t.Columns, doc.Column{Name: value, Number: true})
 	}
-	for i, line := range h.Cells {
-		cells := []any{h.ValuesB[i]}
-		for _, v := range line {
+	for y, line := range h.Cells {
+		cells := []any{h.ValuesB[y]}
+		for x, v := range line {
 			if v == nil {
 				cells = append(cells, doc.None())
-			} else {
-				cells = append(cells, *v)
+				continue
 			}
+			cell := doc.HeatCell{X: x, Y: y, Value: *v}
+			if c.Base.Value != 0 {
+				cell.Change = 100 * (*v/c.Base.Value - 1)
+			}
+			out.Cells, cells = append(out.Cells, cell), append(cells, *v)
 		}
 		t.Add(cells...)
 	}
-	return t
+	return &doc.Chart{Kind: doc.HeatMap, Y: w.Label, Heat: out, Title: caseTitle(w, c)}, t
 }
 
 func knobName(knob string, factor bool) string {
