@@ -13,10 +13,6 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// fewFrom is the size above which every second size is skipped for shapes that only serve other
-// models.
-const fewFrom = 896
-
 // fitGemm keeps the measured points; hw interpolates linearly between them. More tokens cost less
 // where the library chooses a better kernel. The held-out points are in the profile too, and are
 // judged by a curve without them.
