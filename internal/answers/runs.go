@@ -322,13 +322,13 @@ func (r *Runs) which(numbers []string) string {
 	if len(numbers) == len(r.Sums) {
 		return "all runs"
 	}
-	given := func(s *metrics.Summary) bool {
-		return slices.ContainsFunc(numbers, func(number string) bool {
-			i, _ := strconv.Atoi(number)
-			return s == &r.Sums[i]
-		})
+	all := r.rows(r.axes())
+	var rows []runRow
+	for _, number := range numbers {
+		i, _ := strconv.Atoi(number)
+		of := func(x *runRow) bool { return slices.Contains(x.runs, &r.Sums[i]) }
+		rows = append(rows, where(all, of)...)
 	}
-	rows := where(r.rows(r.axes()), func(x *runRow) bool { return slices.ContainsFunc(x.runs, given) })
 	names := distinct(rows, func(x *runRow) string { return x.name })
 	for i, name := range names {
 		loads := distinct(where(rows, func(x *runRow) bool { return x.name == name }),
