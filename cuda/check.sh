@@ -51,7 +51,7 @@ step programs 120 $make gpu-programs
 SPARSESERVE_CUDA_LIB=$PWD/cuda/build/libsparseserve.so
 export SPARSESERVE_CUDA_LIB
 
-for tests in gpu live; do
+for tests in gpu attention live; do
   step $tests 100 cuda/build/$tests.test -test.run '^TestGPU' -test.short -test.v -test.timeout 5m
   echo "$tests: $(grep -c -e '--- PASS' "$out/$tests.log") passed," \
     "$(grep -c -e '--- FAIL' "$out/$tests.log") failed," \
