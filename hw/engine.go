@@ -26,8 +26,8 @@ type Engine struct {
 	Kernels string `toml:"kernels" want:"the library that computes: sparseserve, fa2 or fa3"`
 	// Program is the server that plans write a command for: vllm or sglang; empty: none.
 	Program string `toml:"program,omitempty"`
-	// IndexedKV is the system.kv_dtype of models with an indexer on cards with FP4 tensor cores, if a
-	// configuration leaves it at auto; empty: 16 bits, as on other cards.
+	// IndexedKV is the system.kv_dtype of models with an indexer on NVIDIA's cards with FP4 tensor
+	// cores, if a configuration leaves it at auto; empty: the checkpoint's, as on other cards.
 	IndexedKV string         `toml:"indexed_kv,omitempty" values:"fp8"`
 	Defaults  EngineDefaults `toml:"defaults"`
 	// Batch overrides batch limits by card and use; the first matching rule holds.

@@ -90,7 +90,7 @@ func TestLaw4RequestsAndTokens(t *testing.T) {
 		}
 		computed, asked := o.spy.query, prompts*int64(c.model.Layers)
 		again := sum.RecomputedTokens * int64(c.model.Layers)
-		hit := int64(0) // of prefills that began again: others may have computed more than they had
+		hit := int64(0) // a restarted prefill may hit tokens that other requests computed
 		if p := sum.PrefixCache; p != nil {
 			hit = p.Preempted.HitTokens * int64(c.model.Layers)
 		}

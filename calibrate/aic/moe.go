@@ -60,7 +60,7 @@ func (im *importer) experts() error {
 			of[at] = append(of[at], r)
 		}
 	}
-	for _, kind := range []string{"bf16", "fp8", "fp8_block", "nvfp4", "mxfp4"} {
+	for _, kind := range []string{"bf16", "fp8", "fp8_block", "nvfp4", "mxfp4"} { // bf16 judges others
 		var best [2]string
 		for at, rows := range of {
 			most := len(of[best])
@@ -76,8 +76,8 @@ func (im *importer) experts() error {
 }
 
 // slowerThanWide reports whether a grid of experts takes longer than the grid of 16-bit weights at
-// most sizes. Servers tune such a kernel when they start, or take another one, which a table does
-// not show. FlashInfer's FP8 experts on Hopper are an example.
+// most sizes, as FlashInfer's FP8 experts on Hopper do in the tables. No server gains by such a
+// kernel.
 func (im *importer) slowerThanWide(g *hw.Grid) bool {
 	wide := slices.IndexFunc(im.costs.Grids, func(w hw.Grid) bool {
 		return w.Kernel == hw.GridExpert && w.Type == "bf16"

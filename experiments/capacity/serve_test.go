@@ -102,6 +102,10 @@ func TestServeCommand(t *testing.T) {
 			"system.tensor_parallel=8"}, "--mem-fraction-static 0.896$"},
 		{[]string{"model=deepseek-v3.2", "gpu=b200", "system.preset=sglang",
 			"system.tensor_parallel=8"}, "--kv-cache-dtype fp8_e4m3"},
+		{[]string{"model=deepseek-v3", "gpu=b200", "system.preset=sglang",
+			"system.tensor_parallel=8"}, "--mem-fraction-static 0.853$"},
+		{[]string{"model=deepseek-v3.2", "gpu=mi355x", "system.preset=sglang",
+			"system.tensor_parallel=8"}, "--mem-fraction-static 0.908$"},
 		{[]string{"model=deepseek-v3.2", "gpu=b200", "system.preset=sglang",
 			"system.tensor_parallel=8", "system.kv_dtype=bf16"}, "--kv-cache-dtype bf16"},
 	} {

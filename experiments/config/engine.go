@@ -11,7 +11,7 @@ import (
 // SamplingModel is the value of system.sampling that uses the model's own setting.
 const SamplingModel = "model"
 
-// kvAuto is the value of system.kv_dtype that uses the model's own type of KV.
+// kvAuto is the value of system.kv_dtype that uses the checkpoint's type of KV, or the engine's.
 const kvAuto = "auto"
 
 // engineKeys lists the keys of [system] that choose the engine, and the keys that an engine sets.
@@ -128,7 +128,7 @@ func (l *loader) settle(s *sim.Spec, preset *Preset, layers []Setting) {
 			s.Utilisation = share
 		}
 		if s.KVDtype == kvAuto && e.IndexedKV != "" && model.IsIndexed() && card != nil &&
-			card.GPU.PeakFP4.Set() {
+			card.GPU.PeakFP4.Set() && card.Derived != "architecture" { // not AMD's
 			s.KVDtype = e.IndexedKV
 		}
 	}

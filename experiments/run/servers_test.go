@@ -77,7 +77,7 @@ func TestEvidencePageOfServers(t *testing.T) {
 		"|-|-|-|-|-:|-:|-:|\n"
 	for _, name := range order {
 		row := name + " "
-		var errors [3][]float64 // per cent
+		var off [3][]float64 // per cent
 		var loads []string
 		for i := range rows[name] {
 			r := &rows[name][i]
@@ -91,13 +91,13 @@ func TestEvidencePageOfServers(t *testing.T) {
 			}
 			for j, got := range []float64{sum.SimulatedS, 1e3 * sum.TTFT.Mean, 1e3 * sum.TPOT.Mean} {
 				if r.measured[j] != "" {
-					errors[j] = append(errors[j], 100*(got/numbers(t, r.measured[j:j+1])[0]-1))
+					off[j] = append(off[j], 100*(got/numbers(t, r.measured[j:j+1])[0]-1))
 				}
 			}
 			loads = append(loads, r.prompt+"+"+r.output)
 		}
 		row += strings.Join(slices.Compact(loads), " ") + " |"
-		for _, e := range errors {
+		for _, e := range off {
 			if len(e) == 0 {
 				row += " - |"
 			} else {
@@ -106,7 +106,7 @@ func TestEvidencePageOfServers(t *testing.T) {
 		}
 		table += row + "\n"
 		if strings.Contains(name, "deepseek-v3.2") {
-			inReadme(t, "vLLM 0.13, four loads of DeepSeek-V3.2, eight H200s", errors[1], errors[2])
+			inReadme(t, "vLLM 0.13, four loads of DeepSeek-V3.2, eight H200s", off[1], off[2])
 		}
 		if testing.Short() && !strings.Contains(testkit.BlockOf(t, page, "servers"), row+"\n") {
 			t.Errorf("%s lacks the row %s", page, row)

@@ -132,6 +132,7 @@ func (c *coster) price(w *sim.Work) {
 	n.mark(noteInterconnect, c.sharesLink, 0)
 	n.mark(noteNarrow, tokens > 0 && c.narrow, 0)
 	n.mark(noteExperts, c.experts != nil && !c.experts.isMeasured(), 0)
+	n.mark(noteExpertRows, c.experts != nil && c.experts.saved > 0, 0)
 	n.mark(notePointwise, rows.beyondPointwise, tokens)
 	pre, index := c.chunksOf(w), 0.0
 	if c.selected != nil {

@@ -23,7 +23,8 @@ type experts struct {
 	launch float64 // seconds
 
 	measured curve   // tokens per expert, seconds; empty: use linears of that size
-	saved    float64 // seconds that an expert's weights save with fewer bytes than the measured ones
+	saved    float64 // seconds that an expert of one token saves with fewer bytes than the measured
+	binds    float64 // tokens per expert from which arithmetic binds a measured kernel
 	copied   float64 // seconds per copy of a token
 }
 
@@ -42,6 +43,7 @@ func newExperts(p *hw.Profile, m *llm.Model) *experts {
 				e.measured.add(tokens, GridSeconds(g, hw.Sizes{tokens, float64(m.ExpertLinears())}))
 			}
 			e.saved = max(0, 1-m.ExpertBytes()/hw.WeightBytes(kind)) * e.measured.y[0]
+			e.binds = p.GPU.PeakOf(kind) / p.GPU.HBMBandwidth.SI() * hw.WeightBytes(kind) / 2
 			return e
 		}
 	}
@@ -51,11 +53,15 @@ func newExperts(p *hw.Profile, m *llm.Model) *experts {
 
 // nearestExperts returns the types of measured experts that price weights of a type, the nearest
 // first. FP8 with one scale a tensor runs the kernel of block-scaled FP8 if it was not measured.
-// Weights that the tensor cores do not take are widened in the kernel of 16-bit weights. One token
-// waits for the bytes of an expert's weights, so fewer bytes save their part of its time.
+// Four bits run that of MXFP4, which widens weights too, and others that of 16-bit weights. One
+// token waits for the bytes of an expert's weights, so fewer bytes save their part of its time, the
+// less the more arithmetic binds.
 func nearestExperts(kind string) []string {
-	if kind == "fp8" {
+	switch {
+	case kind == "fp8":
 		return []string{kind, "fp8_block", "bf16"}
+	case hw.WeightBytes(kind) < 1:
+		return []string{kind, "mxfp4", "bf16"}
 	}
 	return []string{kind, "bf16"}
 }
@@ -74,7 +80,9 @@ func (e *experts) of(n float64) (t float64, outside bool) {
 	each := rows / distinct
 	if e.isMeasured() { // every rank passes all copies
 		expert, _ := e.measured.cost(each)
-		t := e.launch + distinct*(expert-e.saved) + n*float64(e.model.ExpertsPerToken)*e.copied
+		expert -= e.saved * max(0, 1-each/e.binds)
+		expert = max(expert, e.each.peak.floor(2*each*e.each.weights, e.each.weights*e.each.bytes))
+		t := e.launch + distinct*expert + n*float64(e.model.ExpertsPerToken)*e.copied
 		return max(t, e.least(n)), false
 	}
 	return e.launch + distinct*e.each.beyond(each), each > e.each.measured.last()

@@ -21,6 +21,7 @@ const (
 	noteLatent               // no figures of attention over latents
 	noteIndexer              // no figures of an indexer
 	noteExperts              // no figures of experts
+	noteExpertRows           // no figures of experts of their weights' type
 	noteNarrow               // no figures of weights of fewer than 16 bits
 	noteSwap                 // no figures of hot buffers' kernel
 	noteDrafts               // no figures of speculation
@@ -68,6 +69,8 @@ func newNotes(p *hw.Profile, m *llm.Model, c *coster) *notes {
 			"blocks, by FLOPs at prefill attention's share of the FP8 peak", p.Name),
 		noteExperts: note("experts", "no kernel measured on %s; priced as linears of their size, with "+
 			"every expert equally likely", p.Name),
+		noteExpertRows: note("experts", "no kernel with weights of their type measured on %s; priced "+
+			"by the nearest type, less the bytes of the weights", p.Name),
 		noteNarrow: note("weights of fewer than 16 bits", "no such linears measured on %s; scaled from "+
 			"16-bit linears by bytes and peak", p.Name),
 		noteSwap: note("hot buffers", "no kernel measured on %s; priced as FlashH2D of single rows, "+

@@ -3,6 +3,7 @@ package cost
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -30,7 +31,10 @@ func TestExpertsBetweenActiveAndTotal(t *testing.T) {
 			dearest = max(dearest, e.each.beyond(tokens))
 		}
 		total := float64(m.Experts) * dearest
-		faster := 0.08 // a token among 500 than among 8,192, which lower an H200's clock, as measured
+		faster := 0.03
+		if strings.HasPrefix(p.Name, "h200") || strings.HasPrefix(p.Name, "gh200-144gb") {
+			faster = 0.08 // a token costs less at 500 tokens than at 8,192, which lower the clock
+		}
 		if p.GPU.PeakFP16.SI() < 60*p.GPU.HBMBandwidth.SI() {
 			// H20: hw.KernelCosts.on weighs bytes and FLOPs as on the H200, whose bytes bind up to 206
 			// tokens, an H20's up to 37

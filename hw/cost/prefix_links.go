@@ -99,8 +99,8 @@ func (d *Device) beginPrefix() {
 	}
 }
 
-// wait makes the rest of the loads that run at a time wait while the link loads other blocks, which
-// a layer's attention waits for.
+// wait delays the loads that are unfinished at a time by t, while the link loads other blocks for
+// which a layer's attention waits.
 func (p *prefixLinks) wait(at, t des.Time) {
 	if p.landed > at {
 		p.landed, p.from, p.until = p.landed+t, p.from+t, p.until+t

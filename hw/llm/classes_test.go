@@ -64,6 +64,11 @@ func TestGeometryOfLatents(t *testing.T) {
 		if g.KVHeads != 1 || g.BlockBytes != int64(tokens)*576*2 || g.MetaBytes != int64(tokens)*132 {
 			t.Errorf("DeepSeek-V3.2, blocks of %d tokens: %+v", tokens, g)
 		}
+		fp8 := *v32
+		fp8.KVBytesEach = 1
+		if g = fp8.Geometry(tokens); g.BlockBytes != int64(tokens)*656 {
+			t.Errorf("DeepSeek-V3.2 in FP8, blocks of %d tokens: %+v", tokens, g)
+		}
 	}
 	m := config(t, "GLM-5.2")
 	for layer := range m.Layers { // as its config.json lists them

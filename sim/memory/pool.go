@@ -35,8 +35,8 @@ type Pool struct {
 
 	// Layers are the layers of blocks where some have windows.
 	Layers WindowLayers
-	// Unshared has requests share nothing: blocks are only counted. A trace declares what of their
-	// prompts is cached.
+	// Unshared has requests share nothing: blocks are only counted. A trace declares which prompt
+	// tokens are cached.
 	Unshared bool
 	// Late delays the reuse of blocks until they are saved, as with offloading.
 	Late  bool
@@ -309,7 +309,7 @@ func (p *Pool) Release(g *Grant, ended bool) {
 		p.free += p.held(g)
 	case ended && g.written > p.kept.ended:
 		until := p.kept.held[len(p.kept.held)-1].until
-		for _, b := range slices.Backward(g.blocks) {
+		for _, b := range slices.Backward(slices.Concat(g.parts.windowed, g.blocks)) {
 			p.kept.add(b, until)
 		}
 	default:

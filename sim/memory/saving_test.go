@@ -160,3 +160,25 @@ func TestLawBlocksAreHeldWhileTheirChunksAreSaved(t *testing.T) {
 		}
 	}
 }
+
+// A request that ends while its chunks are saved gives up the blocks of windowed layers too.
+func TestLawWindowsAreReleasedAfterSaves(t *testing.T) {
+	p := NewPool(100, 4, 0, &Lower{Chunk: 2, DRAM: 4, Eviction: LRU})
+	p.Layers = WindowLayers{Full: 1, Windowed: 2, Tokens: 8, Step: 40}
+	g := textOf(1, 4, piece(7, 20))
+	p.Plan(10)
+	p.Match(g, 20)
+	if !p.Admit(g, 20, 20) {
+		t.Fatal("20 tokens are not granted in 100 free blocks")
+	}
+	if dram, _ := p.Writes(); dram == 0 {
+		t.Fatal("no chunk is written")
+	}
+	p.Release(g, true)
+	if p.Written(30, 30); p.Used() == 0 {
+		t.Error("no block is held while its chunk is saved")
+	}
+	if p.Plan(30); p.Used() != 0 {
+		t.Errorf("%d blocks are held by nobody", p.Used())
+	}
+}
