@@ -2,9 +2,9 @@
 // which the modelled device of hw/cost reads.
 //
 // Three tables say what is measured and fitted: plan.go the sizes of each kind of measurement
-// (probe), probes.go how each is set up and timed, costs.go the fits. A cost has its fit in
-// COST.go, where law.go declares those that are sums of terms, and its set-up on a GPU in the same
-// file or in COST_setup.go. To follow FlashH2D read cuda/flash_h2d.cu, calibrate/transfer.go and
+// (probe), probes.go how each is set up and timed, costs.go the fits. COST.go has the fit of a
+// cost; law.go declares the costs that are sums of terms. The same file or COST_setup.go prepares
+// the measurement on a GPU. To follow FlashH2D read cuda/flash_h2d.cu, calibrate/transfer.go and
 // hw/cost/transfer.go. A new cost is a kernel, its lines in the tables with what they name, and its
 // price in hw/cost.
 //

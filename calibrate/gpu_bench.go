@@ -121,7 +121,7 @@ func (g *gpuBench) Prepare(p Point) (Timed, error) {
 // work is what a point times, and the check of one result; either may be empty after an error.
 type work struct {
 	calls    []cuda.Operation   // of a sample
-	rotation [][]cuda.Operation // instead of them: the calls of a sample, in rotation
+	rotation [][]cuda.Operation // replaces calls: each sample runs the next of these lists
 	next     int                // of rotation
 	overlap  []cuda.Operation   // runs without pause on a second thread
 	verify   func()             // its error is the gpuRun's

@@ -167,6 +167,9 @@ var derivations = map[Derivation]string{
 		"took 1.1 times as long as derived, prompts up to 2.7 times, experts up to 3 times",
 }
 
+// OtherVendor reports whether a card's kernels were derived from another vendor's cards.
+func (d Derivation) OtherVendor() bool { return d == "architecture" }
+
 // Doubt says how far off kernels are that were derived so.
 func (d Derivation) Doubt() string { return derivations[d] }
 

@@ -44,7 +44,7 @@ func (p *Profile) Overhead(attention, lookup string, chunk bool) float64 {
 	return 0
 }
 
-// checkOverhead checks that rows are of layers that exist.
+// checkOverhead returns an error if a row names a kind of layer that does not exist.
 func checkOverhead(rows []OverheadRow) error {
 	for i, r := range rows {
 		path := fmt.Sprintf("layer_overhead[%d]", i)

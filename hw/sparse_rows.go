@@ -51,7 +51,8 @@ func freeSparseRows() []SparseRow {
 	return rows
 }
 
-// checkSparseRows checks that each row is of a pattern, and complete.
+// checkSparseRows returns an error if a row names no known pattern, or its figures are not those of
+// the pattern.
 func checkSparseRows(rows []SparseRow) error {
 	const name = "sparse_prefill"
 	for i, r := range rows {

@@ -27,7 +27,7 @@ type attempt struct {
 type Trial struct {
 	Seed           uint64
 	Bounded        []float64 // value of each bounded statistic, s
-	Rejected       float64   // share of the requests
+	Rejected       float64   // rejected requests over all requests
 	Missed         float64   // share that was rejected or missed a bound; 0 where none is asked for
 	Unstable       bool      // the queue grows without end
 	Completed      int
@@ -141,7 +141,8 @@ func (a *attempt) why() []string { return a.slo.why(a.trials) }
 
 func (a *attempt) holds() bool { return len(a.why()) == 0 }
 
-// worst returns the share of the limit that is nearest, or missed by the most: above 1.
+// worst returns the largest share of shares: the limit that the run is nearest to, or, above 1, the
+// limit that it misses by the largest factor.
 func (a *attempt) worst() (worst Share) {
 	for _, s := range a.shares() {
 		if s.Of > worst.Of {
@@ -158,7 +159,7 @@ type Share struct {
 	Of    float64 `json:"of"`    // the value, over the limit
 }
 
-// shares returns the share of each limit that the run uses, from the mean over seeds.
+// shares returns, for each limit, the mean of its statistic over seeds, divided by the limit.
 func (a *attempt) shares() []Share {
 	mean := a.mean()
 	var all []Share

@@ -84,8 +84,8 @@ type rule struct {
 	key  string
 	with string // keys that it cannot stand with
 	when func(*Point, *llm.Model) bool
-	// reason has the values of other keys, as {offload.on}, the names {system} and {model}, and of the
-	// model {index_top_k} and {class window}, what it has of some keys.
+	// reason is the text of the error. It may name values of other keys ({offload.on}), {system},
+	// {model}, the model's {index_top_k}, and {class KEYS}, which lists its features among the keys.
 	reason string
 	// why, if set, replaces both: it returns the reason against the value, or "".
 	why func(*Point, *llm.Model) string

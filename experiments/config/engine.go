@@ -128,7 +128,7 @@ func (l *loader) settle(s *sim.Spec, preset *Preset, layers []Setting) {
 			s.Utilisation = share
 		}
 		if s.KVDtype == kvAuto && e.IndexedKV != "" && model.IsIndexed() && card != nil &&
-			card.GPU.PeakFP4.Set() && card.Derived != "architecture" { // not AMD's
+			card.GPU.PeakFP4.Set() && !card.Derived.OtherVendor() {
 			s.KVDtype = e.IndexedKV
 		}
 	}

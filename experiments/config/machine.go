@@ -30,7 +30,7 @@ func (p *Point) Shard() (llm.Model, error) {
 
 // Hardware is what serves a point.
 type Hardware struct {
-	Shard llm.Model // each GPU's share of the model
+	Shard llm.Model // the part of the model that one GPU holds
 	GPU   *hw.Profile
 	KV    int64 // bytes of HBM for KV, metadata and prefill buffers
 }

@@ -224,7 +224,7 @@ func (p *pageWriter) part(table, file, typeName string) map[string]string {
 	return p.comments(file, typeName)
 }
 
-// choices lists the names that a key may have, or some of them.
+// choices returns the names that a key accepts, with "a path" where a file does.
 func choices(key string, f *Field) []string {
 	switch key {
 	case "workload.format":

@@ -226,7 +226,7 @@ func headOf(ctx context.Context, app *App, all [][]config.Point) (func(points in
 		return app.Run(ctx, p, sink)
 	}
 	chosen, err := capacity.ChooseRates(ctx, short, all)
-	tooLong := "" // share of truncated or refused prompts
+	tooLong := "" // says which share of prompts is truncated or refused
 	if err == nil {
 		tooLong, err = capacity.TooLong(all)
 	}

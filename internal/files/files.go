@@ -83,7 +83,7 @@ func placeOf(text []byte, offset int64) (line, column int) {
 	return 1 + bytes.Count(before, []byte("\n")), len(before) - bytes.LastIndexByte(before, '\n')
 }
 
-// kinds are the JSON names of types; those of integers are left out.
+// kinds maps Go types to the JSON values that they take. All other kinds are integers.
 var kinds = map[reflect.Kind]string{
 	reflect.String: "a string", reflect.Bool: "true or false", reflect.Slice: "a list",
 	reflect.Array: "a list", reflect.Struct: "an object", reflect.Map: "an object",
