@@ -81,6 +81,7 @@ func (im *importer) gemmGrid(kind string, rows []row[gemmColumns]) error {
 	}
 	g := hw.Grid{Kernel: hw.GridGEMM, Type: kind, Axes: []hw.Axis{
 		axis("tokens", gemmTokens), axis("columns", gemmSides), axis("rows", gemmSides)}}
+	im.withoutGlitches(&g, times)
 	if kind == "fp8_block" {
 		im.aboveHost(times)
 	} else if kind == "fp8" {
@@ -94,6 +95,49 @@ func (im *importer) gemmGrid(kind string, rows []row[gemmColumns]) error {
 	}
 	g.Axes[0] = axis("tokens", climbs(times))
 	return im.grid(g, times, rows[0].common, kernelsOf(rows))
+}
+
+// withoutGlitches replaces times on the grid, aligned or ragged, that exceed those of nearby token
+// counts by half: something else ran during the measurement. A new tile of tokens does not look
+// like that, because the larger counts need it too.
+func (im *importer) withoutGlitches(g *hw.Grid, times map[hw.Sizes]float64) {
+	type matrix struct{ columns, rows float64 }
+	counts := map[matrix][]float64{}
+	for at := range times {
+		m := matrix{at[1], at[2]}
+		counts[m] = append(counts[m], at[0])
+	}
+	replaced := map[hw.Sizes]float64{}
+	for m, tokens := range counts {
+		slices.Sort(tokens)
+		for i, n := range tokens {
+			at := hw.Sizes{n, m.columns, m.rows}
+			if i+2 >= len(tokens) {
+				break
+			}
+			var near []float64
+			for _, j := range []int{i - 2, i - 1, i + 1, i + 2} {
+				if j >= 0 {
+					near = append(near, times[hw.Sizes{tokens[j], m.columns, m.rows}])
+				}
+			}
+			slices.Sort(near)
+			if usual := near[len(near)-1-len(near)/4]; times[at] > 1.5*usual {
+				replaced[at] = usual
+			}
+		}
+	}
+	on := 0
+	for at, t := range replaced {
+		if slices.Contains(g.Axes[1].At, at[1]) && slices.Contains(g.Axes[2].At, at[2]) {
+			times[at] = t
+			on++
+		}
+	}
+	if on > 0 {
+		im.notes = append(im.notes, fmt.Sprintf("gemm of %s: times of nearby token counts replace %d, "+
+			"which exceed them by half", g.Type, on))
+	}
 }
 
 // raggedTokens is the token axis of a ragged grid: token counts that are not multiples of 8.
@@ -138,9 +182,10 @@ func (im *importer) raggedGrid(kind string, times map[hw.Sizes]float64,
 }
 
 // aboveHost replaces host-bound times of FP8 GEMMs with block scales. The host launches several
-// kernels per GEMM, so no GEMM is faster than the shortest one with as many tokens. Below twice
-// that time, the GEMM gets the time of FP8 with one scale per matrix, multiplied by the median
-// ratio of the two types over GEMMs that are not host-bound, if that is shorter.
+// kernels per GEMM, so no GEMM is faster than the shortest one with as many tokens. The expected
+// time is that of FP8 with one scale per matrix, multiplied by the median ratio of the two types
+// over GEMMs that are not host-bound. A GEMM gets it, if it is shorter, where it is below the
+// shortest time or the measured time is below twice the shortest.
 func (im *importer) aboveHost(times map[hw.Sizes]float64) {
 	shortest := map[float64]float64{}
 	for at, t := range times {
@@ -160,7 +205,7 @@ func (im *importer) aboveHost(times map[hw.Sizes]float64) {
 	by := median(longer)
 	im.hosted = map[hw.Sizes]bool{}
 	for at, t := range times {
-		if other, ok := im.fp8[at]; ok && t < 2*shortest[at[0]] {
+		if other, ok := im.fp8[at]; ok && (t < 2*shortest[at[0]] || other*by < shortest[at[0]]) {
 			times[at], im.hosted[at] = min(t, other*by), true
 		}
 	}
