@@ -1,8 +1,10 @@
 package cost
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -21,19 +23,74 @@ func spreadShard(t fataler, m llm.Model, ranks, spread int) llm.Model {
 	return shard
 }
 
+// drawn returns the experts that a token chooses: the first of E clocks that ring at random, sooner
+// the more popular an expert is.
+func drawn(rng *rand.Rand, popularity []float64, k int) []int {
+	type clock struct {
+		expert int
+		rings  float64
+	}
+	clocks := make([]clock, len(popularity))
+	for i, w := range popularity {
+		clocks[i] = clock{i, rng.ExpFloat64() / w}
+	}
+	slices.SortFunc(clocks, func(a, b clock) int { return cmp.Compare(a.rings, b.rings) })
+	experts := make([]int, k)
+	for i := range experts {
+		experts[i] = clocks[i].expert
+	}
+	return experts
+}
+
+// popularities draws the popularity of experts: log-normal.
+func popularities(rng *rand.Rand, experts int) []float64 {
+	all := make([]float64, experts)
+	for i := range all {
+		all[i] = math.Exp(0.6 * rng.NormFloat64())
+	}
+	return all
+}
+
+// A layer reads as many experts as drawing each token's by hand gives.
+func TestDistinctExpertsAgainstDraws(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	const draws = 60
+	for _, name := range []string{"deepseek-v3", "gpt-oss-120b", "mixtral-8x7b"} {
+		m := mustModel(t, name)
+		router := m.Router()
+		for _, n := range []int{1, 4, 16, 64} {
+			sum := 0.0
+			for range draws {
+				seen, popularity := map[int]bool{}, popularities(rng, m.Experts)
+				for range n {
+					for _, e := range drawn(rng, popularity, m.ExpertsPerToken) {
+						seen[e] = true
+					}
+				}
+				sum += float64(len(seen)) / draws
+			}
+			if got := router.Distinct(float64(n)); math.Abs(got/sum-1) > 0.06 {
+				t.Errorf("%s, %d tokens: %.4g experts, drawn %.4g", name, n, got, sum)
+			}
+		}
+	}
+}
+
 // The fullest rank has as many experts and rows as drawing each token's experts by hand gives.
 func TestFullestRankAgainstDraws(t *testing.T) {
 	m := mustModel(t, "deepseek-v3")
 	rng := rand.New(rand.NewPCG(1, 2))
-	const draws = 400
+	const draws = 100
 	for _, ranks := range []int{2, 4, 8} {
 		shard := spreadShard(t, *m, ranks, ranks)
-		for _, n := range []int{1, 2, 8, 32, 128, 1024} {
-			experts, rows := 0.0, 0.0
+		priced := experts{model: &shard, router: shard.Router()}
+		for _, n := range []int{1, 2, 8, 32, 128, 512} {
+			distinct, rows := 0.0, 0.0
 			for range draws {
+				popularity := popularities(rng, 256)
 				touched, copies := make([]map[int]bool, ranks), make([]int, ranks)
 				for range n {
-					for _, e := range rng.Perm(256)[:8] {
+					for _, e := range drawn(rng, popularity, 8) {
 						r := e * ranks / 256
 						if touched[r] == nil {
 							touched[r] = map[int]bool{}
@@ -46,13 +103,13 @@ func TestFullestRankAgainstDraws(t *testing.T) {
 				for r := range ranks {
 					most, fullest = max(most, len(touched[r])), max(fullest, copies[r])
 				}
-				experts += float64(most) / draws
+				distinct += float64(most) / draws
 				rows += float64(fullest) / draws
 			}
-			gotExperts, gotRows := fullest(&shard, float64(n))
-			if math.Abs(gotExperts/experts-1) > 0.08 || math.Abs(gotRows/rows-1) > 0.08 {
+			gotExperts, gotRows := priced.fullest(float64(n))
+			if math.Abs(gotExperts/distinct-1) > 0.08 || math.Abs(gotRows/rows-1) > 0.08 {
 				t.Errorf("%d ranks, %d tokens: %.4g experts and %.4g rows, drawn %.4g and %.4g", ranks, n,
-					gotExperts, gotRows, experts, rows)
+					gotExperts, gotRows, distinct, rows)
 			}
 		}
 	}
@@ -95,7 +152,7 @@ func TestLawsOfSpreadExperts(t *testing.T) {
 			return
 		}
 		e := newExperts(p, &s)
-		n := float64(logInt(t, 1<<16, "tokens"))
+		n, router := float64(logInt(t, 1<<16, "tokens")), m.Router()
 		got, _ := e.of(n)
 		more, _ := e.of(n + 1)
 		if more < got*(1-0.05) { // as far as more rows of a measured GEMM cost no less
@@ -103,12 +160,12 @@ func TestLawsOfSpreadExperts(t *testing.T) {
 		}
 		weights := float64(m.ExpertLinears()) / float64(ranks)
 		flops := 2 * n * float64(m.ExpertsPerToken) * weights
-		bytes := m.DistinctExperts(n) * weights * m.ExpertBytes()
+		bytes := router.Distinct(n) * weights * m.ExpertBytes()
 		if floor := e.each.peak.floor(flops, bytes); got < floor*(1-1e-9) {
 			t.Fatalf("%s on %s, %d ranks, spread %d: %g tokens take %gs, physics %gs", m.Name, p.Name,
 				ranks, spread, n, got, floor)
 		}
-		if d, rows := fullest(&s, n); d < m.DistinctExperts(n)/float64(spread)*(1-1e-9) ||
+		if d, rows := e.fullest(n); d < router.Distinct(n)/float64(spread)*(1-1e-9) ||
 			d > float64(m.Experts/spread)*(1+1e-9) || rows < n*float64(m.ExpertsPerToken)/float64(spread) ||
 			rows > n*float64(m.ExpertsPerToken) {
 			t.Fatalf("%s, spread %d, %g tokens: %g experts and %g rows", m.Name, spread, n, d, rows)

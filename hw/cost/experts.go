@@ -11,15 +11,17 @@ import (
 // experts models a layer's routed experts: two grouped GEMMs over the experts that the batch
 // activates. An expert with m tokens costs as much as a matrix of its size with m tokens:
 //
-//	t(n) = launch + D(n) t_expert(n k / D(n)),  D(n) = E (1 - (1 - k/E)^n)
+//	t(n) = launch + D(n) t_expert(n k / D(n))
 //
-// with n tokens, each routed to k of E equally likely experts. t_expert is without launches. An
+// with n tokens, each routed to k experts, D distinct ones together (llm.Router). t_expert is
+// without launches. An
 // expert's weights are read once for all its tokens, so a small batch reads k experts per token and
 // a large batch all experts. Under tensor parallelism every GPU has a part of each expert. With
 // expert parallelism, D and n k are the values of the fullest rank (fullest).
 type experts struct {
 	each   gemm
 	model  *llm.Model
+	router llm.Router
 	launch float64 // seconds
 
 	measured curve   // tokens per expert, seconds; empty: use linears of that size
@@ -33,7 +35,8 @@ func newExperts(p *hw.Profile, m *llm.Model) *experts {
 	if !m.IsMixture() {
 		return nil
 	}
-	e := &experts{each: newShapeGEMM(p, m, float64(m.ExpertLinears()), m.ExpertBytes()), model: m}
+	e := &experts{each: newShapeGEMM(p, m, float64(m.ExpertLinears()), m.ExpertBytes()), model: m,
+		router: m.Router()}
 	for _, kind := range nearestExperts(expertType(m)) {
 		row := slices.IndexFunc(p.Experts, func(r hw.ExpertRow) bool { return r.Weights == kind })
 		if g := p.GridOf(hw.GridExpert, kind); row >= 0 && g != nil {
@@ -76,7 +79,7 @@ func (e *experts) of(n float64) (t float64, outside bool) {
 	if n <= 0 {
 		return 0, false
 	}
-	distinct, rows := fullest(e.model, n)
+	distinct, rows := e.fullest(n)
 	each := rows / distinct
 	if e.isMeasured() { // every rank passes all copies
 		expert, _ := e.measured.cost(each)
@@ -90,7 +93,7 @@ func (e *experts) of(n float64) (t float64, outside bool) {
 
 // least returns a lower bound of the time of n tokens at any clock.
 func (e *experts) least(n float64) float64 {
-	distinct, rows := fullest(e.model, n)
+	distinct, rows := e.fullest(n)
 	each := rows / distinct
 	l := &e.each
 	return e.launch + distinct*l.peak.floor(2*each*l.weights, l.weights*l.bytes)
@@ -98,26 +101,29 @@ func (e *experts) least(n float64) float64 {
 
 // fullest returns, for n tokens, the expected maximum over ranks of the distinct experts with
 // tokens, and of the token copies. The layer waits for the fullest rank. Each of R ranks has m =
-// E/R experts, and an expert receives tokens with p = 1 - (1 - k/E)^n:
+// E/R experts, drawn at random, and an expert receives tokens with P = D(n)/E:
 //
-//	D = E[max of R] = sum over j < m of 1 - P(Binomial(m, p) <= j)^R
-//	rows = n k / R + sigma c sqrt(R / (R-1)),  sigma^2 = n k (1/R) (1 - 1/R) (E-k)/(E-1)
+//	D = E[max of R] = sum over j < m of 1 - P(Binomial(m, P) <= j)^R
+//	rows = n k / R + sigma c sqrt(R / (R-1))
+//	sigma^2 = (n k (1/R) (1 - 1/R) + n^2 m Var(p)) (E-k or E-m)/(E-1)
 //
-// with at most n min(k, m) rows. c is the expected maximum of R independent standard normals; the
-// ranks share n k rows, so any two correlate with -1/(R-1). All experts are equally likely and each
-// token's k experts are independent. A router with preferences has a fuller rank.
-func fullest(m *llm.Model, n float64) (distinct, rows float64) {
-	k, ranks := float64(m.ExpertsPerToken), m.Spread()
-	distinct, rows = m.DistinctExperts(n), n*k
+// with at most n min(k, m) rows. The first part of sigma is chance, the second the popularity of
+// the rank's experts. c is the expected maximum of R independent standard normals; the ranks share
+// n k rows, so any two correlate with -1/(R-1).
+func (e *experts) fullest(n float64) (distinct, rows float64) {
+	k, ranks := float64(e.model.ExpertsPerToken), e.model.Spread()
+	distinct, rows = e.router.Distinct(n), n*k
 	if ranks == 1 {
 		return distinct, rows
 	}
-	r, e := float64(ranks), float64(m.Experts)
-	held := m.Experts / ranks
+	r, all := float64(ranks), float64(e.model.Experts)
+	held := e.model.Experts / ranks
 	most := math.Min(k, float64(held))
-	sigma := math.Sqrt(n * k / r * (1 - 1/r) * (e - k) / max(1, e-1))
+	chance := n * k / r * (1 - 1/r) * (all - k) / max(1, all-1)
+	popular := n * n * float64(held) * e.router.Variance() * (all - float64(held)) / max(1, all-1)
+	sigma := math.Sqrt(chance + popular)
 	rows = math.Min(rows/r+sigma*normalMaximum(ranks)*math.Sqrt(r/(r-1)), n*most)
-	distinct = binomialMaximum(held, distinct/e, ranks)
+	distinct = binomialMaximum(held, distinct/all, ranks)
 	return math.Min(distinct, rows), rows
 }
 

@@ -111,46 +111,22 @@ func TestKVOfWindows(t *testing.T) {
 	}
 }
 
-// The number of distinct experts is between one token's and all, more with more tokens, and as many
-// as drawing each token's by hand gives.
+// The number of distinct experts is between one token's and all, and more with more tokens.
 func TestDistinctExperts(t *testing.T) {
 	m := config(t, "DeepSeek-V3")
+	r := m.Router()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 10000).Draw(t, "tokens")
-		got := m.DistinctExperts(float64(n))
-		if got < 8-1e-9 || got > min(256, float64(8*n))+1e-9 ||
-			m.DistinctExperts(float64(n+1)) < got {
+		got := r.Distinct(float64(n))
+		if got < 8-1e-9 || got > min(256, float64(8*n))+1e-9 || r.Distinct(float64(n+1)) < got {
 			t.Fatalf("%d tokens: %g experts", n, got)
 		}
 	})
-	if got := m.DistinctExperts(1); got < 8-1e-9 || got > 8+1e-9 {
+	if got := r.Distinct(1); got < 8-1e-9 || got > 8+1e-9 {
 		t.Errorf("one token: %g experts, want 8", got)
-	}
-	draws := rapid.Custom(func(t *rapid.T) float64 {
-		seen := map[int]bool{}
-		for range 32 {
-			all := rapid.Permutation(numbers(256)).Draw(t, "experts")
-			for _, e := range all[:8] {
-				seen[e] = true
-			}
-		}
-		return float64(len(seen))
-	})
-	sum := 0.0
-	for seed := range 40 {
-		sum += draws.Example(seed)
-	}
-	if got, want := m.DistinctExperts(32), sum/40; got < want-3 || got > want+3 {
-		t.Errorf("32 tokens: %g experts, drawn %g", got, want)
 	}
 }
 
-func numbers(n int) (all []int) {
-	for i := range n {
-		all = append(all, i)
-	}
-	return all
-}
 
 // What contradicts itself names its key and line.
 func TestClassErrors(t *testing.T) {

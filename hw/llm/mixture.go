@@ -74,12 +74,3 @@ func (m *Model) ActiveWeights() int64 {
 		int64(m.Vocab)*int64(m.Hidden)
 }
 
-// DistinctExperts returns the expected number of a layer's experts that receive at least one of the
-// given tokens: E (1 - (1 - k/E)^n). All experts are equally likely.
-func (m *Model) DistinctExperts(tokens float64) float64 {
-	if tokens <= 0 {
-		return 0
-	}
-	e := float64(m.Experts)
-	return e * -math.Expm1(tokens*math.Log1p(-float64(m.ExpertsPerToken)/e))
-}
