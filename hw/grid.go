@@ -16,7 +16,11 @@ import (
 type Grid struct {
 	Kernel string `toml:"kernel"` // one of those below
 	// Type is the type of the weights (bf16, fp8, fp8_block, nvfp4, int8) or of the KV (bf16, fp8).
-	Type   string    `toml:"type"`
+	Type string `toml:"type"`
+	// Program is the server whose kernel it is, as of Engine.Program; empty: all servers that have no
+	// grid of their own.
+	Program string `toml:"program,omitempty"`
+
 	Axes   []Axis    `toml:"axes"`
 	Times  []float64 `toml:"us"` // microseconds; the last axis changes first
 	From   string    `toml:"from" values:"published measured derived imported"`
@@ -80,14 +84,34 @@ var gridSizes = map[string][]string{
 	GridAllReduce: {"gpus", "bytes"},
 }
 
-// GridOf returns the grid of a kernel and type, or nil.
+// GridOf returns the grid of a kernel and type that no program has for itself, or nil.
 func (k *KernelCosts) GridOf(kernel, kind string) *Grid {
 	for i := range k.Grids {
-		if g := &k.Grids[i]; g.Kernel == kernel && g.Type == kind {
+		if g := &k.Grids[i]; g.Kernel == kernel && g.Type == kind && g.Program == "" {
 			return g
 		}
 	}
 	return nil
+}
+
+// servedBy leaves the grids of a program, and the others where it has none of its own.
+func (k *KernelCosts) servedBy(program string) {
+	own := map[[2]string]bool{}
+	for _, g := range k.Grids {
+		if g.Program != "" && g.Program == program {
+			own[[2]string{g.Kernel, g.Type}] = true
+		}
+	}
+	var left []Grid
+	for _, g := range k.Grids {
+		if g.Program == program && own[[2]string{g.Kernel, g.Type}] {
+			g.Program = ""
+			left = append(left, g)
+		} else if g.Program == "" && !own[[2]string{g.Kernel, g.Type}] {
+			left = append(left, g)
+		}
+	}
+	k.Grids = left
 }
 
 // Each calls f with the sizes of each time in order.

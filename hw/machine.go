@@ -38,6 +38,7 @@ func Load(gpu, engine string, changes Changes) (*Profile, error) {
 		Name: c.Name, Title: c.Title, Provenance: k.Provenance, Chip: c.Chip,
 		KernelCosts: k.KernelCosts.on(measured, c), EngineCosts: e.EngineCosts.onHost(c.CPU.Speed),
 	}
+	p.servedBy(e.Program)
 	if err := p.Validate(); err != nil {
 		return nil, fmt.Errorf("gpu %s under engine %s: %w", c.Name, e.Name, err)
 	}

@@ -43,7 +43,7 @@ type KernelCosts struct {
 	// Experts has one row per type of expert weights that was measured.
 	Experts []ExpertRow `toml:"experts,omitempty" unique:"weights"`
 	// Grids are kernels with measured times over their sizes, in place of linears and dense_decode.
-	Grids []Grid `toml:"grids,omitempty" unique:"kernel type"`
+	Grids []Grid `toml:"grids,omitempty" unique:"kernel type program"`
 
 	Fits []Fit `toml:"fits,omitempty"`
 }

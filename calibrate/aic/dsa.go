@@ -73,9 +73,7 @@ func (im *importer) selected() error {
 		if err := im.moduleGrid(g, prompts, c, "DeepSeek-V3.2 and GLM-5"); err != nil {
 			return err
 		}
-		g = hw.Grid{Kernel: hw.GridSelected, Type: kv, Axes: []hw.Axis{
-			axis("requests", selectedRequests), axis("tokens", selectedTokens),
-			axis("index_heads", selectedIndexes), axis("heads", latentHeads)}}
+		g = selectedGrid(kv)
 		if err := im.moduleGrid(g, decodes, c, "DeepSeek-V3.2 and GLM-5"); err != nil {
 			return err
 		}
@@ -153,7 +151,42 @@ func (im *importer) launches(p *hw.Profile) error {
 			}
 		}
 	}
+	return im.fusedDecodes(rows, c)
+}
+
+// fusedDecodes makes grids of SGLang's own decodes, whose kernels differ from vLLM's: its modules
+// with FP8 weights, less their linears.
+func (im *importer) fusedDecodes(rows []module, c common) error {
+	for _, kv := range []string{"bf16", "fp8"} {
+		g := selectedGrid(kv)
+		g.Program = "sglang"
+		times := map[hw.Sizes]float64{}
+		for i := range rows {
+			if m := &rows[i]; m.model.KVType() == kv && m.model.WeightBytesEach == 1 {
+				times[m.sizes()] = max(1e3*(m.seconds-m.linears), 1e-5)
+			}
+		}
+		if len(times) == 0 {
+			continue
+		}
+		if err := im.moduleGrid(g, times, c, "DeepSeek-V3.2 and GLM-5"); err != nil {
+			return err
+		}
+		made := &im.costs.Grids[len(im.costs.Grids)-1]
+		im.judgeModules("selected, SGLang's decode", kv, len(times), rows,
+			func(m *module) (seconds float64, inside, seen bool) {
+				inside, on := place(made, m.sizes())
+				return m.linears + cost.GridSeconds(made, m.sizes()), inside,
+					on && m.model.WeightBytesEach == 1
+			})
+	}
 	return nil
+}
+
+func selectedGrid(kv string) hw.Grid {
+	return hw.Grid{Kernel: hw.GridSelected, Type: kv, Axes: []hw.Axis{
+		axis("requests", selectedRequests), axis("tokens", selectedTokens),
+		axis("index_heads", selectedIndexes), axis("heads", latentHeads)}}
 }
 
 // modules returns the rows of an engine's table, with the times of their linears from the imported

@@ -127,7 +127,6 @@ func TestDistinctExperts(t *testing.T) {
 	}
 }
 
-
 // What contradicts itself names its key and line.
 func TestClassErrors(t *testing.T) {
 	const plain = "name = \"x\"\nlayers = 4\nhidden = 64\nq_heads = 4\nkv_heads = 1\nhead_dim = 24\n" +

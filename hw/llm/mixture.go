@@ -73,4 +73,3 @@ func (m *Model) ActiveWeights() int64 {
 		own*3*int64(m.Hidden)*int64(m.FFN) + (layers-own)*routed +
 		int64(m.Vocab)*int64(m.Hidden)
 }
-
