@@ -28,7 +28,8 @@ var gemmTypes = map[string]string{"bfloat16": "bf16", "fp8": "fp8", "fp8_block":
 var (
 	gemmTokens = []int64{1, 4, 8, 16, 17, 32, 48, 64, 65, 96, 128, 129, 160, 192, 256, 257, 384,
 		512, 513, 768, 1024, 1025, 1280, 1536, 2048, 3072, 4096, 8192, 16384, 32768}
-	gemmSides = []int64{128, 512, 1024, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 65536}
+	gemmSides = []int64{128, 512, 1024, 2048, 3072, 4096, 5120, 6144, 7168, 8192, 12288, 16384,
+		65536}
 )
 
 // gemms makes a grid for each weight type of the table.
@@ -97,9 +98,9 @@ func (im *importer) gemmGrid(kind string, rows []row[gemmColumns]) error {
 	return im.grid(g, times, rows[0].common, kernelsOf(rows))
 }
 
-// withoutGlitches replaces times on the grid, aligned or ragged, that exceed those of nearby token
-// counts by half: something else ran during the measurement. A new tile of tokens does not look
-// like that, because the larger counts need it too.
+// withoutGlitches removes times, aligned or ragged, that exceed those of nearby token counts by
+// half: something else ran during the measurement. A new tile of tokens does not look like that,
+// because the larger counts need it too. On the grid the usual time replaces them.
 func (im *importer) withoutGlitches(g *hw.Grid, times map[hw.Sizes]float64) {
 	type matrix struct{ columns, rows float64 }
 	counts := map[matrix][]float64{}
@@ -127,16 +128,16 @@ func (im *importer) withoutGlitches(g *hw.Grid, times map[hw.Sizes]float64) {
 			}
 		}
 	}
-	on := 0
 	for at, t := range replaced {
 		if slices.Contains(g.Axes[1].At, at[1]) && slices.Contains(g.Axes[2].At, at[2]) {
 			times[at] = t
-			on++
+		} else {
+			delete(times, at)
 		}
 	}
-	if on > 0 {
-		im.notes = append(im.notes, fmt.Sprintf("gemm of %s: times of nearby token counts replace %d, "+
-			"which exceed them by half", g.Type, on))
+	if n := len(replaced); n > 0 {
+		im.notes = append(im.notes, fmt.Sprintf("gemm of %s: %d times exceed those of nearby token "+
+			"counts by half; these replace them in the grid", g.Type, n))
 	}
 }
 
