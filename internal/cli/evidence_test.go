@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -36,7 +35,7 @@ var liveColumns = []struct{ metric, name string }{{"ttft_mean_s", "mean TTFT"},
 // The page of the cost model has what each part is worth on the steps of these runs.
 func TestEvidencePageOfLiveRuns(t *testing.T) {
 	t.Chdir(filepath.Join("..", ".."))
-	var live, misses, commands strings.Builder
+	var live, commands strings.Builder
 	ablation, legend := []string{"validate", "ablate", "--format", "md"}, "\n"
 	live.WriteString("| workload | fitted |")
 	for _, c := range liveColumns {
@@ -48,7 +47,6 @@ func TestEvidencePageOfLiveRuns(t *testing.T) {
 		fmt.Fprintf(&live, " %.0f %% |", 100*validate.Goals()[c.metric])
 	}
 	live.WriteString(" 80 % |\n")
-	misses.WriteString("| workload | runs and their errors |\n|-|-|\n")
 	for i, s := range keptSets {
 		commands.WriteString(s.command())
 		if testing.Short() && i != 2 {
@@ -57,29 +55,19 @@ func TestEvidencePageOfLiveRuns(t *testing.T) {
 		runs, dir := revalidated(t, s)
 		legend += fmt.Sprintf("%d: %s. ", len(ablation)-3, s.workload)
 		ablation = append(ablation, dir)
-		met, missing := 0, []string(nil)
+		met := 0
 		spans := make([]span, len(liveColumns))
 		for i := range runs {
 			r := &runs[i]
-			missed := r.Misses()
-			if len(missed) == 0 {
+			if len(r.Misses()) == 0 {
 				met++
 			}
-			var beyond []string
 			for j, column := range liveColumns {
-				c, _ := r.Of(column.metric)
-				if c.Live != 0 {
+				if c, _ := r.Of(column.metric); c.Live != 0 {
 					spans[j].add(*c.Error)
 				}
-				if slices.Contains(missed, column.metric) {
-					beyond = append(beyond, fmt.Sprintf("%s %+.1f %%", column.name, 100**c.Error))
-				}
-			}
-			if len(beyond) > 0 {
-				missing = append(missing, r.Run+": "+strings.Join(beyond, ", "))
 			}
 		}
-		fmt.Fprintf(&misses, "| %s | %s |\n", s.workload, strings.Join(missing, "; "))
 		row := fmt.Sprintf("| %s | %s |", s.workload, s.fitted)
 		for _, x := range spans {
 			row += " " + x.String() + " |"
@@ -97,7 +85,6 @@ func TestEvidencePageOfLiveRuns(t *testing.T) {
 		return
 	}
 	testkit.Block(t, evidencePage, "live", live.String())
-	testkit.Block(t, evidencePage, "misses", misses.String())
 	testkit.Block(t, evidencePage, "commands", "```sh\n"+commands.String()+"```\n")
 	status, table, errs := runHere(t.Context(), nil, ablation...)
 	_, table, found := strings.Cut(table, "\n| concept |")
