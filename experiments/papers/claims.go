@@ -1,11 +1,11 @@
 package papers
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -164,92 +164,80 @@ const (
 	Exchanged = "exchanged" // Swapped, on shorter runs
 )
 
-type keptKey struct {
-	changed, claim string
-	index          int
-}
-
 // Kept judges claims with the numbers embedded in the program, for our model or for our model with
 // a change. Claims without such a number are listed without one.
 func Kept(claims []Claim, changed string) ([]Outcome, error) {
-	kept, err := parseKept("claims_kept.csv", keptCSV)
+	rows, err := parseRecords("claims_kept.csv", []byte(keptCSV))
 	if err != nil {
 		return nil, err
 	}
+	return judgeBy(rows, claims, changed)
+}
+
+// judgeBy judges claims with the numbers that rows like those of claims_kept.csv have of a change.
+func judgeBy(rows []record, claims []Claim, changed string) ([]Outcome, error) {
 	return judge(claims, func(v *Outcome, _ *measurement) error {
-		if n, ok := kept[keptKey{changed, v.ID, v.Index}]; ok {
-			v.settle(n[0], n[1], n[2])
+		of := filter{"claim": v.ID, "index": v.Index, "changed": changed}
+		i := slices.IndexFunc(rows, func(r record) bool { return of.takes(&r) })
+		if i < 0 {
+			return nil
 		}
-		return nil
+		ours, err1 := rows[i].number("ours")
+		low, err2 := rows[i].number("low")
+		high, err3 := rows[i].number("high")
+		v.settle(ours, low, high)
+		return cmp.Or(err1, err2, err3)
 	})
 }
 
 // Keep writes outcomes of our model, with a change or "", to the file at path. It replaces earlier
 // outcomes of the same numbers.
 func Keep(path, changed string, outcomes []Outcome) error {
-	kept := map[keptKey][3]float64{}
+	var rows []record
 	text, err := files.ReadResult(path)
 	if err == nil {
-		kept, err = parseKept(path, string(text))
+		rows, err = parseRecords(path, text)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	for i := range outcomes {
-		if v := &outcomes[i]; v.Measured() {
-			kept[keptKey{changed, v.ID, v.Index}] = [3]float64{*v.Ours, *v.Low, *v.High}
-		}
-	}
-	changes := map[string]bool{}
-	for key := range kept {
-		changes[key.changed] = true
-	}
-	all, err := Claims()
-	if err != nil {
-		return err
-	}
 	t := run.NewTable(keptColumns...)
-	for _, changed := range slices.Sorted(maps.Keys(changes)) {
-		for _, c := range all {
-			for i := range c.Values {
-				if n, ok := kept[keptKey{changed, c.ID, i}]; ok {
-					t.Add(c.ID, i, changed, digits(n[0]), digits(n[1]), digits(n[2]))
-				}
+	for _, change := range changes(rows, changed) {
+		all, err := judgeBy(rows, readClaims(), change)
+		if err != nil {
+			return err
+		}
+		for _, v := range all {
+			i := slices.IndexFunc(outcomes, func(o Outcome) bool {
+				return change == changed && o.Measured() && o.ID == v.ID && o.Index == v.Index
+			})
+			if i >= 0 {
+				v = outcomes[i]
+			}
+			if v.Measured() {
+				t.Add(v.ID, v.Index, change, digits(*v.Ours), digits(*v.Low), digits(*v.High))
 			}
 		}
 	}
 	return run.WriteFile(path, t.Bytes())
 }
 
-// KeptChanges lists the changes that have embedded numbers.
-func KeptChanges() ([]string, error) {
-	kept, err := parseKept("claims_kept.csv", keptCSV)
-	var changes []string
-	for key := range kept {
-		if strings.Contains(key.changed, "=") && !slices.Contains(changes, key.changed) {
-			changes = append(changes, key.changed)
-		}
+// changes lists the changes of rows and more, each once.
+func changes(rows []record, more ...string) []string {
+	for i := range rows {
+		more = append(more, rows[i].cells["changed"])
 	}
-	slices.Sort(changes)
-	return changes, err
+	slices.Sort(more)
+	return slices.Compact(more)
+}
+
+// KeptChanges lists the changed keys of which numbers are embedded.
+func KeptChanges() ([]string, error) {
+	rows, err := parseRecords("claims_kept.csv", []byte(keptCSV))
+	return slices.DeleteFunc(changes(rows), func(change string) bool {
+		return !strings.Contains(change, "=")
+	}), err
 }
 
 // digits formats more digits than are printed.
 func digits(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
-
-func parseKept(path, text string) (map[keptKey][3]float64, error) {
-	kept := map[keptKey][3]float64{}
-	rows, err := parseRecords(path, []byte(text))
-	for i := range rows {
-		r := &rows[i]
-		index, e := r.number("index")
-		err = errors.Join(err, e)
-		var n [3]float64
-		for j, column := range keptColumns[3:] {
-			n[j], e = r.number(column)
-			err = errors.Join(err, e)
-		}
-		kept[keptKey{r.cells["changed"], r.cells["claim"], int(index)}] = n
-	}
-	return kept, err
-}
