@@ -118,7 +118,7 @@ func (s *publishedServers) line(off [3][]float64) string {
 			continue
 		}
 		slices.Sort(e)
-		line += fmt.Sprintf(" %+.0f to %+.0f, %+.0f %% |", e[0], e[len(e)-1], stats.Of(e, 0.5))
+		line += fmt.Sprintf(" %+.0f to %+.0f, %+.0f %% |", e[0], e[len(e)-1], stats.Of(e, 50))
 	}
 	return line
 }
