@@ -81,7 +81,7 @@ func (s *selected) index(tokens, requests, queries float64) float64 {
 		return 0
 	}
 	bounded := s.at(min(tokens, max(1, requests)*s.topK), requests, queries)
-	return max(s.indexLaunch+s.at(tokens, requests, queries)-bounded,
+	return max(s.indexLaunch+(s.at(tokens, requests, queries)-bounded),
 		s.scores.floor(tokens*queries*s.pairs, tokens*s.keys))
 }
 
