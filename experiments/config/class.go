@@ -45,13 +45,6 @@ var modelRules = []rule{
 	{key: "prefill.attention",
 		reason: "patterns need the keys of each head for a whole prompt" + whereas,
 		when:   ofWhole((*sim.Spec).SparsePrefill)},
-	{key: "prefix_cache.mode",
-		reason: "vLLM's prefix cache in HBM is simulated for windows where some layers keep whole " +
-			"contexts, and {model} has {class window}",
-		when: ofModel(func(m *llm.Model, s *sim.Spec) bool {
-			return m.IsWindowed() && s.CachesPrefixes() && !s.KeepsContexts() &&
-				m.WindowLayers() == m.Layers
-		})},
 	{key: "prefill.pattern", with: "prefill.attention", why: func(p *Point, m *llm.Model) string {
 		_, err := PrefillMix(m, &p.System)
 		return reasonOf(err)

@@ -143,8 +143,6 @@ func (l *loader) settle(s *sim.Spec, preset *Preset, layers []Setting) {
 	case model.IsWindowed() && s.PrefixCache.Mode == sim.PrefixTree:
 		why = fmt.Sprintf("is simulated for the sliding windows of %s only with whole contexts in all "+
 			"layers, which prefix_cache.mode = \"radix\" sets", model.Name)
-	case model.IsWindowed() && model.WindowLayers() == model.Layers:
-		why = fmt.Sprintf("is not simulated for %s, which has sliding windows in all layers", model.Name)
 	}
 	if why != "" {
 		s.PrefixCache.Mode = sim.PrefixOff

@@ -12,12 +12,13 @@ import (
 func TestLawPrefixHitsAreTheTraces(t *testing.T) {
 	for _, sets := range [][]string{
 		{"workload.trace=sessions", "workload.requests=80"},
+		{"workload.trace=sessions", "workload.requests=80", "model=" + windowsAlone(t)},
 		{"workload.trace=../../traces/testdata/mooncake.jsonl"},
 		{"workload.trace=../../traces/testdata/sharegpt.json"},
 	} {
-		c := mustLoad(t, "", append(sets, "model=llama3.1-8b", "gpu=h100-80gb",
+		c := mustLoad(t, "", append([]string{"model=llama3.1-8b", "gpu=h100-80gb",
 			"system.preset=vllm-0.15", "prefix_cache.mode=vllm", "workload.concurrency=1",
-			"workload.arrivals=closed")...)
+			"workload.arrivals=closed"}, sets...)...)
 		p := c[0]
 		sum, err := NewSimulator().Run(t.Context(), p, Sink{})
 		if err != nil {
