@@ -26,7 +26,13 @@ type expertColumns struct {
 
 // expertTypes maps the table's names of expert weight types to the imported types.
 var expertTypes = map[string]string{"bfloat16": "bf16", "fp8": "fp8", "fp8_block": "fp8_block",
-	"nvfp4": "nvfp4", "w4a16_mxfp4": "mxfp4"}
+	"nvfp4": "nvfp4", "w4a16_mxfp4": "mxfp4", mxfp8Activations: "mxfp4"}
+
+// mxfp8Activations is the table's name of MXFP4 weights with activations in MXFP8. A table that has
+// them, a B200's, needs no kernel with 16-bit activations: SGLang's default narrows them
+// (flashinfer_mxfp4_moe_precision), and vLLM's recipe for Blackwell too
+// (VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8).
+const mxfp8Activations = "w4a8_mxfp4_mxfp8"
 
 // experts fits the routed experts of each weight type to half of the points.
 func (im *importer) experts() error {
@@ -40,6 +46,9 @@ func (im *importer) experts() error {
 		return nil
 	}
 	of := map[[2]string][]row[expertColumns]{} // by type and kernel
+	narrowed := slices.ContainsFunc(rows, func(r row[expertColumns]) bool {
+		return r.of.Type == mxfp8Activations
+	})
 	for _, r := range rows {
 		e := &r.of
 		kind, known := expertTypes[e.Type]
@@ -47,7 +56,7 @@ func (im *importer) experts() error {
 		case e.Tokens < 1 || e.Hidden < 1 || e.Inter < 1 || e.TopK < 1 || e.Experts < e.TopK ||
 			e.Cut < 1 || e.Spread < 1:
 			return im.fault(operation, r.line, "want tokens, sizes and experts of 1 or more")
-		case !known:
+		case !known || narrowed && e.Type == "w4a16_mxfp4":
 			im.skip("experts of " + e.Type)
 		case e.Hidden == 2688 || e.TopK == 22:
 			im.skip("experts of two matrices (Nemotron)")
@@ -66,6 +75,11 @@ func (im *importer) experts() error {
 			most := len(of[best])
 			if at[0] == kind && (len(rows) > most || len(rows) == most && at[1] < best[1]) {
 				best = at
+			}
+		}
+		for at, rows := range of {
+			if at[0] == kind && at != best {
+				im.skipped["experts of "+kind+" by "+at[1]] += len(rows)
 			}
 		}
 		if len(of[best]) >= 60 {
