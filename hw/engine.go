@@ -48,6 +48,8 @@ type EngineCosts struct {
 	// LoadsInTurn loads the prefix of a prefill chunk as any other blocks of a layer, once its slots
 	// are free. Otherwise its loads overlap the layer before.
 	LoadsInTurn bool `toml:"loads_in_turn,omitempty"`
+	// FusedShared runs the shared expert of models like DeepSeek-V3 in the kernel of routed experts.
+	FusedShared bool `toml:"fused_shared,omitempty"`
 	// LinearGrid rounds the rows of linears up to a multiple of this number of tokens, if there are
 	// more tokens; 0 or 1: no rounding.
 	LinearGrid    int           `toml:"linear_grid,omitempty" range:">= 0, <= 4096"`
@@ -60,8 +62,10 @@ type EngineCosts struct {
 
 // FrontEnd is the time outside the scheduler's loop. TTFT and end-to-end latency include it.
 type FrontEnd struct {
-	// from the client's request to the scheduler
+	// from the client's request to the scheduler, without tokenising
 	Request Figure `toml:"request,omitempty" dim:"time,optional"`
+	// per prompt token: one thread tokenises the prompts in turn
+	Token Figure `toml:"token,omitempty" dim:"time,optional"`
 	// from the end of a step to the client's token
 	Reply Figure `toml:"reply,omitempty" dim:"time,optional"`
 }

@@ -7,13 +7,19 @@ import (
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
-// Offer sends a request to the server. It passes the front end before it reaches the scheduler.
-func (s *Server) Offer(t Ticket) { s.offer(s.Now(), t) }
+// frontEnd is what a request passes before it reaches the scheduler.
+type frontEnd struct {
+	coming    des.Slots[Ticket] // on their way to the scheduler
+	tokenised des.Time          // when the prompts so far are tokenised
+}
 
-func (s *Server) offer(at des.Time, t Ticket) {
+// Offer sends a request to the server's front end, where one thread tokenises prompts in turn.
+func (s *Server) Offer(t Ticket) {
 	s.place.load.Requests++
 	s.place.load.add(expected(s.memory, s.Model.MaxContext, &t))
-	s.schedule(at+s.Engine.Request, arrive, s.coming.Hold(t))
+	f := &s.front
+	f.tokenised = max(f.tokenised, s.Now()) + des.Time(t.Arrival.Prompt)*s.Engine.Token
+	s.schedule(f.tokenised+s.Engine.Request, arrive, f.coming.Hold(t))
 }
 
 // ended schedules the request that follows an ended one, if any.

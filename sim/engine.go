@@ -11,7 +11,8 @@ type Engine struct {
 	// LoadsInTurn makes a prefill chunk load its prefix like other blocks, without overlap with the
 	// previous layer.
 	LoadsInTurn bool
-	Request     des.Time // delay from arrival to scheduler
+	Token       des.Time // of the thread that tokenises, per prompt token
+	Request     des.Time // delay from the tokeniser to the scheduler
 	Reply       des.Time // delay from the step's end to the client
 }
 

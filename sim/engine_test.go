@@ -37,6 +37,16 @@ func TestFrontEndByHand(t *testing.T) {
 	expect(t, "lives", got, map[int]life{1: {3, 57, 77, 0}, 2: {29, 57, 67, 0}})
 }
 
+// One thread tokenises 12 tokens in 12 ms, then the 4 of the request that came at 5.
+func TestTokeniserByHand(t *testing.T) {
+	c := byHand(100, sim.Arrival{Prompt: 12, Output: 3}, sim.Arrival{At: 5 * ms, Prompt: 4, Output: 2},
+		sim.Arrival{At: 100 * ms, Prompt: 4, Output: 1})
+	c.engine.Token = ms
+	got, _, _ := c.lives(t, nil)
+	expect(t, "lives", got, map[int]life{1: {12, 64, 84, 0}, 2: {38, 64, 74, 0},
+		3: {104, 122, 122, 0}})
+}
+
 // Of 12 tokens in blocks of four, 11 could come from the prefix cache and eight do: the
 // last four are computed in 10 + 2 x 4 ms.
 func TestPrefixHitByHand(t *testing.T) {

@@ -36,11 +36,7 @@ func (s *Server) handle(ev event) error {
 	case stepDone:
 		return s.commit(s.Now())
 	}
-	t := s.coming.Take(ev.n)
-	if t.ID > 0 {
-		return s.arrival(t)
-	}
-	return s.arrived(t, s.arrival)
+	return s.arrival(s.front.coming.Take(ev.n))
 }
 
 // proceed begins a step if the device is idle and a request can run.

@@ -206,13 +206,13 @@ func (s *Server) selectedByLibrary() (n int64) {
 }
 
 // Coming counts the requests on their way to a scheduler.
-func (s *Server) Coming() int { return s.coming.Len() }
+func (s *Server) Coming() int { return s.front.coming.Len() }
 
 // Recount compares the load of a replica with a count of its requests. Between a step's beginning
 // and its end the working sets are those at its beginning.
 func (s *Server) Recount() error {
-	want := Load{Requests: len(s.requests) + s.coming.Len()}
-	for _, t := range s.coming.All() {
+	want := Load{Requests: len(s.requests) + s.front.coming.Len()}
+	for _, t := range s.front.coming.All() {
 		if t.ID > 0 {
 			want.add(expected(s.memory, s.Model.MaxContext, &t))
 		}

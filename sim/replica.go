@@ -95,7 +95,7 @@ func (s *Server) Fail() (lost []Ticket, steps int64) {
 	s.servers[s.place.Number] = nil // its pending events are ignored from now on
 	// Retries count as Again, so record its first prefills now.
 	s.Metrics.Lost(s.Now(), s.prefixes.use(&s.step.meta.Prefix))
-	for _, t := range s.coming.All() {
+	for _, t := range s.front.coming.All() {
 		if t.ID > 0 {
 			lost = append(lost, t)
 		}

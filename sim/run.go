@@ -143,32 +143,29 @@ func (r *Shared) handle(ev event) error {
 	if ev.kind == call {
 		return r.calls[ev.n]()
 	}
-	return r.arrived(r.fetched.Take(ev.n), func(t Ticket) error { r.Route(t); return nil })
+	return r.arrived(r.fetched.Take(ev.n))
 }
 
 // arrived numbers an arriving request and passes it on.
-func (r *Shared) arrived(t Ticket, to func(Ticket) error) error {
+func (r *Shared) arrived(t Ticket) error {
 	r.arrivals++
 	t.ID = r.arrivals
 	r.Metrics.Arrived(t.Arrival.At)
-	if err := to(t); err != nil || !t.pulls {
-		return err
+	if r.Route != nil {
+		r.Route(t)
+	} else {
+		r.servers[0].Offer(t)
+	}
+	if !t.pulls {
+		return nil
 	}
 	return r.fetch()
-}
-
-// earliest returns the time before which no request may arrive any more.
-func (r *Shared) earliest() des.Time {
-	if r.Route == nil {
-		return r.Now() - r.servers[0].Engine.Request
-	}
-	return r.Now()
 }
 
 // fetch takes the next request from the workload and schedules its arrival. An open-loop workload
 // is read one request ahead of the clock, a closed loop one request per client.
 func (r *Shared) fetch() error {
-	a, more, err := r.feed.next(r.earliest())
+	a, more, err := r.feed.next(r.Now())
 	if err == nil && more {
 		r.arrive(Ticket{Arrival: a, pulls: r.feed.loop == nil})
 	}
@@ -177,20 +174,15 @@ func (r *Shared) fetch() error {
 
 // ended schedules the request that follows an ended one, if any.
 func (r *Shared) ended(a Arrival, at des.Time, rejected bool) error {
-	next, more, err := r.feed.after(a, at, rejected, r.earliest())
+	next, more, err := r.feed.after(a, at, rejected, r.Now())
 	if err == nil && more {
 		r.arrive(Ticket{Arrival: next})
 	}
 	return err
 }
 
-// arrive schedules an arrival: at the router or, because each event ends a leap over steps, at the
-// scheduler of a server that is alone.
+// arrive schedules an arrival at the router, or at the front end of a server that is alone.
 func (r *Shared) arrive(t Ticket) {
-	if r.Route == nil {
-		r.servers[0].offer(t.Arrival.At, t)
-		return
-	}
 	r.events.Schedule(t.Arrival.At, priority[route],
 		event{kind: route, server: -1, n: r.fetched.Hold(t)})
 }
@@ -250,7 +242,7 @@ func (s *Server) check() (requests int, emitted int64, err error) {
 		return 0, 0, fmt.Errorf("law 4: %d requests in flight, %d waiting + %d running",
 			len(s.requests), w, r)
 	}
-	for _, t := range s.coming.All() {
+	for _, t := range s.front.coming.All() {
 		if t.ID > 0 {
 			requests, emitted = requests+1, emitted+int64(t.Generated)
 		}

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/memory"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/sim/sched"
@@ -26,9 +25,9 @@ type Server struct {
 	busy        bool
 	steps       int64
 	step        stepState
-	coming      des.Slots[Ticket] // on their way to the scheduler
-	arrivedLate []*sched.Request  // arrived after the next step was planned
-	untried     bool              // waiting requests were not considered for the batch
+	front       frontEnd
+	arrivedLate []*sched.Request // arrived after the next step was planned
+	untried     bool             // waiting requests were not considered for the batch
 	leaps
 }
 

@@ -28,6 +28,14 @@ type experts struct {
 	saved    float64 // seconds that an expert of one token saves with fewer bytes than the measured
 	binds    float64 // tokens per expert from which arithmetic binds a measured kernel
 	copied   float64 // seconds per copy of a token
+	fused    bool    // the shared expert is one of them
+}
+
+// fusesShared reports whether the engine runs a model's shared expert with the routed ones (SGLang,
+// deepseek_v2.py: determine_num_fused_shared_experts).
+func fusesShared(p *hw.Profile, m *llm.Model) bool {
+	return p.FusedShared && m.IsLatent() && !m.IsIndexed() && m.Experts == 256 &&
+		m.SharedExperts == 1 && m.Spread() == 1
 }
 
 // newExperts prices a model's routed experts; nil if it has none.
@@ -46,6 +54,7 @@ func newExperts(p *hw.Profile, m *llm.Model) *experts {
 				e.measured.add(tokens, GridSeconds(g, hw.Sizes{tokens, float64(m.ExpertLinears())}))
 			}
 			e.saved = max(0, 1-m.ExpertBytes()/hw.WeightBytes(kind)) * e.measured.y[0]
+			e.fused = fusesShared(p, m)
 			e.binds = p.GPU.PeakOf(kind) / p.GPU.HBMBandwidth.SI() * hw.WeightBytes(kind) / 2
 			return e
 		}
@@ -82,13 +91,20 @@ func (e *experts) of(n float64) (t float64, outside bool) {
 	distinct, rows := e.fullest(n)
 	each := rows / distinct
 	if e.isMeasured() { // every rank passes all copies
-		expert, _ := e.measured.cost(each)
-		expert -= e.saved * max(0, 1-each/e.binds)
-		expert = max(expert, e.each.peak.floor(2*each*e.each.weights, e.each.weights*e.each.bytes))
-		t := e.launch + distinct*expert + n*float64(e.model.ExpertsPerToken)*e.copied
+		t := e.launch + distinct*e.one(each) + n*float64(e.model.ExpertsPerToken)*e.copied
+		if e.fused {
+			t += e.one(n) + n*e.copied
+		}
 		return max(t, e.least(n)), false
 	}
 	return e.launch + distinct*e.each.beyond(each), each > e.each.measured.last()
+}
+
+// one returns the time of one measured expert with n tokens.
+func (e *experts) one(n float64) float64 {
+	t, _ := e.measured.cost(n)
+	t -= e.saved * max(0, 1-n/e.binds)
+	return max(t, e.each.peak.floor(2*n*e.each.weights, e.each.weights*e.each.bytes))
 }
 
 // least returns a lower bound of the time of n tokens at any clock.

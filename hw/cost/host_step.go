@@ -82,6 +82,7 @@ func holds(g *hw.Graphs, w *sim.Work) (tokens int, graph bool) {
 func Server(e *hw.EngineCosts) sim.Engine {
 	return sim.Engine{PlanAhead: e.PlanAhead, LoadsInTurn: e.LoadsInTurn,
 		Request: nanoseconds(e.FrontEnd.Request.Optional()),
+		Token:   nanoseconds(e.FrontEnd.Token.Optional()),
 		Reply:   nanoseconds(e.FrontEnd.Reply.Optional())}
 }
 

@@ -8,6 +8,7 @@ import (
 // layerClass is the set of optional features of a layer. Layers of the same class cost the same.
 type layerClass struct {
 	routed bool // experts
+	fused  bool // the shared expert is one of them
 	window bool
 	index  bool // an indexer of its own
 }
@@ -20,14 +21,15 @@ func classOf(m *llm.Model, layer int) layerClass {
 
 // setClass replaces the parts of the price that depend on the class.
 func (c *coster) setClass(p *hw.Profile, m *llm.Model, class layerClass, blockTokens int) {
+	if class.routed {
+		c.experts = newExperts(p, m)
+		class.fused = c.experts.fused
+	}
 	c.class = class
 	all := matricesOf(m, class)
 	c.linears = newGEMMOf(p, m, all, m.WeightBytesEach)
 	c.pointwise = newElementwiseOf(p, pointwiseBytes(m, class))
 	c.qkv = float64(m.AttentionLinears()-outputLinears(m)) / float64(llm.WeightsOf(all))
-	if class.routed {
-		c.experts = newExperts(p, m)
-	}
 	if class.index {
 		c.indexer = newIndexer(p, m, blockTokens)
 	}
@@ -84,7 +86,7 @@ func matricesOf(m *llm.Model, c layerClass) []llm.Matrix {
 	switch {
 	case !c.routed:
 		return append(all, m.FFNMatrices(m.FFN)...)
-	case m.SharedExperts > 0:
+	case m.SharedExperts > 0 && !c.fused:
 		all = append(all, m.FFNMatrices(m.SharedExperts*m.ExpertFFN/m.Spread())...)
 	}
 	return append(all, llm.Matrix{Rows: m.Hidden, Columns: m.Experts}) // the router
