@@ -149,7 +149,8 @@ func WeightBytes(kind string) float64 {
 }
 
 // PeakOf returns the arithmetic peak for weights of a Grid's type, FLOP/s. A card without FP4
-// computes in FP8, one without FP8 in FP16. MXFP4 is widened to 16 bits, or to 8 on a card with FP4.
+// computes in FP8, one without FP8 in FP16. MXFP4 is widened to 16 bits, or to 8 on a card with
+// FP4.
 func (g *GPU) PeakOf(kind string) float64 {
 	switch {
 	case kind == "nvfp4" && g.PeakFP4.Set():

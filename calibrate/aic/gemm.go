@@ -142,8 +142,8 @@ func (im *importer) withoutGlitches(g *hw.Grid, times map[hw.Sizes]float64) {
 }
 
 // raggedTokens is the token axis of a ragged grid: token counts that are not multiples of 8.
-var raggedTokens = []int64{9, 15, 17, 33, 65, 97, 113, 129, 193, 225, 257, 513, 769, 1025, 1281, 1537, 1793, 2049,
-	2561, 3073, 3585, 4097}
+var raggedTokens = []int64{9, 15, 17, 33, 65, 97, 113, 129, 193, 225, 257, 513, 769, 1025, 1281,
+	1537, 1793, 2049, 2561, 3073, 3585, 4097}
 
 // raggedGrid makes a second grid for token counts above 8 that are not multiples of 8, and removes
 // them from times. It does so only if they take longer than the multiple of 8 below, because
