@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -92,17 +93,53 @@ type CPU struct {
 // CardNames returns the names of the built-in cards in alphabetical order.
 func CardNames() []string { return builtin.Names(cardFiles, "cards") }
 
-// shortCards are the cards that short names most often mean.
+// shortCards are the cards that short names most often mean. nvidia-smi names a GH200 after its
+// host's memory.
 var shortCards = map[string]string{"a100": "a100-80gb", "h100": "h100-80gb",
-	"h100sxm": "h100-80gb", "gh200": "gh200-96gb", "4090": "rtx-4090", "5090": "rtx-5090",
-	"910b": "ascend-910b", "910c": "ascend-910c"}
+	"h100sxm": "h100-80gb", "gh200": "gh200-96gb", "gh200480gb": "gh200-96gb", "4090": "rtx-4090", "5090": "rtx-5090", "910b": "ascend-910b",
+	"910c": "ascend-910c"}
 
-// CardName returns the built-in card that a name as people type it means (h100, H200), or the name.
+var (
+	// vendorWords are the words of a card's name that tell no card from another.
+	vendorWords = regexp.MustCompile(
+		`(?i)(^|\b|_)(nvidia|amd|huawei|instinct|geforce|tesla|[hd]gx|sxm\d?|oam|hbm\d?e?)(\b|_|$)`)
+	hbmSize = regexp.MustCompile(`(?i)(\d+) ?g(i?b)?\b`)
+)
+
+// CardName returns the built-in card that a name as people or nvidia-smi write it means (h100,
+// NVIDIA H100 80GB HBM3), or the name.
 func CardName(name string) string {
-	if card := shortCards[builtin.Fold(name)]; card != "" {
+	if slices.Contains(CardNames(), name) || builtin.LooksLikePath(name) {
+		return name
+	}
+	plain := vendorWords.ReplaceAllString(name, " ")
+	if card := shortCards[builtin.Fold(plain)]; card != "" {
 		return card
 	}
-	return builtin.Alike(name, CardNames())
+	if card := builtin.Alike(plain, CardNames()); card != plain {
+		return card
+	}
+	card, size := cardAndSize(plain)
+	for _, known := range CardNames() {
+		c, err := builtin.Load[Card]("gpu", cardFiles, "cards", known)
+		if err != nil {
+			panic("hw: built-in card " + known + ": " + err.Error())
+		}
+		byName, _ := cardAndSize(known)
+		title, of := cardAndSize(vendorWords.ReplaceAllString(c.Title, " "))
+		if (card == byName || card == title) && (size == "" || size == of) {
+			return known
+		}
+	}
+	return name
+}
+
+// cardAndSize parts a card's name from the size of its HBM in GB.
+func cardAndSize(name string) (card, size string) {
+	if at := hbmSize.FindStringSubmatch(name); at != nil {
+		size = at[1]
+	}
+	return builtin.Fold(hbmSize.ReplaceAllString(name, "")), size
 }
 
 // KernelNames returns the names of the built-in kernels files in alphabetical order.

@@ -32,6 +32,21 @@ func cutsNumber(name, known string) bool {
 		strings.ContainsRune(digits, rune(known[len(name)-1]))
 }
 
+// sameProduct returns, quoted, the known cards whose product is a word of name: h100-pcie for
+// NVIDIA H100 NVL.
+func sameProduct(name string, known []string) (same []string) {
+	for word := range strings.FieldsFuncSeq(strings.ToLower(name), func(r rune) bool {
+		return strings.ContainsRune(" -_/", r)
+	}) {
+		for _, k := range known {
+			if of := product.FindString(k); digitRuns.MatchString(of) && product.FindString(word) == of {
+				same = append(same, strconv.Quote(k))
+			}
+		}
+	}
+	return same
+}
+
 // Unknown returns an error that suggests the known names that begin with name, or else the nearest
 // name. all lists the known names if that is not in full, own the other way to name one.
 func Unknown(kind, name string, known []string, all, own string) error {
@@ -48,6 +63,9 @@ func Unknown(kind, name string, known []string, all, own string) error {
 	}
 	if k := nearest.Name(name, known); len(near) == 0 && k != "" && !otherProduct(kind, name, k) {
 		near = []string{strconv.Quote(k)}
+	}
+	if len(near) == 0 && kind == "gpu" {
+		near = sameProduct(name, known)
 	}
 	if len(near) > 0 {
 		return fmt.Errorf("unknown %s %q, did you mean %s?%s", kind, name, strings.Join(near, " or "),
