@@ -139,7 +139,8 @@ func (c rawConfig) narrowed() string {
 }
 
 // supported is the end of the error for an unsupported model.
-const supported = "modelled are decoders with a gated FFN or experts, and shapes written as TOML"
+const supported = "modelled are decoders with a gated FFN or experts; the shape of one can be " +
+	"written as TOML (examples/6-own-model.toml)"
 
 // refusal describes everything that is not modelled; "" if all is modelled.
 func (c rawConfig) refusal() string {

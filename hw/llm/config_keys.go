@@ -143,8 +143,11 @@ func (c rawConfig) refused(key string, kind *configType) string {
 
 // numberOf returns a number, or the number of a key; NaN if there is neither.
 func (c rawConfig) numberOf(text string) float64 {
-	if text == "head_dim" {
+	switch text {
+	case "head_dim":
 		return c.headDim()
+	case "last layer":
+		return c.number("num_hidden_layers") - 1
 	}
 	if n, err := strconv.ParseFloat(text, 64); err == nil {
 		return n
