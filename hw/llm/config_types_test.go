@@ -169,7 +169,8 @@ var published = []struct {
 		"num_key_value_heads": 32, "vocab_size": 152064}`, "", 142.8, 1015808},
 	{"Ling-1T", `{"first_k_dense_replace": 4, "head_dim": 128, "hidden_act": "silu", "hidden_size": 8192, "intermediate_size": 18432, "max_position_embeddings": 32768, "model_type": "bailing_moe",
 		"moe_intermediate_size": 2048, "moe_router_enable_expert_bias": true, "moe_shared_expert_intermediate_size": 2048, "num_attention_heads": 64, "num_experts": 256, "num_experts_per_tok": 8,
-		"num_hidden_layers": 80, "num_key_value_heads": 8, "num_shared_experts": 1, "vocab_size": 157184}`, "", 999.7, 327680},
+		"num_hidden_layers": 80, "num_key_value_heads": 8, "num_shared_experts": 1,
+		"vocab_size": 157184}`, "", 999.7, 327680},
 	{"ERNIE-4.5-300B", `{"hidden_act": "silu", "hidden_size": 8192, "intermediate_size": 28672, "max_position_embeddings": 131072, "model_type": "ernie4_5_moe", "moe_capacity": [64, 64, 64],
 		"moe_gate": "topk", "moe_intermediate_size": 3584, "moe_k": 8, "moe_layer_end_index": 53, "moe_layer_interval": 1, "moe_layer_start_index": 3, "moe_num_experts": 64,
 		"moe_num_shared_experts": 0, "moe_use_aux_free": true, "num_attention_heads": 64, "num_hidden_layers": 54, "num_key_value_heads": 8, "vocab_size": 103424}`, "", 299.6, 221184},
@@ -178,7 +179,8 @@ var published = []struct {
 	{"Ministral-3-14B", `{"head_dim": 128, "hidden_act": "silu", "hidden_size": 5120, "intermediate_size": 16384, "max_position_embeddings": 262144, "model_type": "ministral3",
 		"num_attention_heads": 32, "num_hidden_layers": 40, "num_key_value_heads": 8, "sliding_window": null, "vocab_size": 131072}`, "", 13.5, 163840},
 	{"Gemma 4", `{"global_head_dim": 512, "head_dim": 256, "hidden_size": 5376, "model_type": "gemma4_text", "num_global_key_value_heads": 4, "num_key_value_heads": 16, "vocab_size": 262144}`,
-		`model_type "gemma4_text" is not modelled: global_head_dim = 512, num_global_key_value_heads = 4`, 0, 0},
+		`model_type "gemma4_text" is not modelled: global_head_dim = 512, ` +
+			`num_global_key_value_heads = 4`, 0, 0},
 	{"Yi-9B-200K", `{"hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 11008, "max_position_embeddings": 200000, "model_type": "Yi", "num_attention_heads": 32, "num_hidden_layers": 48,
 		"num_key_value_heads": 4, "torch_dtype": "bfloat16", "vocab_size": 64000}`, "", 8.83, 98304},
 }
