@@ -96,8 +96,8 @@ func CardNames() []string { return builtin.Names(cardFiles, "cards") }
 // shortCards are the cards that short names most often mean. nvidia-smi names a GH200 after its
 // host's memory.
 var shortCards = map[string]string{"a100": "a100-80gb", "h100": "h100-80gb",
-	"h100sxm": "h100-80gb", "gh200": "gh200-96gb", "gh200480gb": "gh200-96gb", "4090": "rtx-4090", "5090": "rtx-5090", "910b": "ascend-910b",
-	"910c": "ascend-910c"}
+	"h100sxm": "h100-80gb", "gh200": "gh200-96gb", "gh200480gb": "gh200-96gb", "4090": "rtx-4090",
+	"5090": "rtx-5090", "910b": "ascend-910b", "910c": "ascend-910c"}
 
 var (
 	// vendorWords are the words of a card's name that tell no card from another.

@@ -43,6 +43,7 @@ type counts struct {
 	other            string // an excluded set, for the message
 	bare, firstBare  int    // served rows without content; the first such line
 	pictured         int    // served rows with an image
+	fractions        int    // served rows at a fraction of Mooncake's ms
 }
 
 // served returns the number of rows that are requests.
@@ -104,6 +105,9 @@ func (d *reader) row() (row, error) {
 		}
 		if r.image {
 			d.pictured++
+		}
+		if d.Name == FormatMooncake && d.unit == des.Millisecond && r.At%des.Millisecond != 0 {
+			d.fractions++
 		}
 		if r.Content == nil {
 			if d.bare++; d.bare == 1 {
@@ -292,6 +296,11 @@ func (d *reader) warnings() (w []warn.Warning) {
 		w = append(w, warn.New(warn.TraceContent,
 			"%s without hash_ids, though others have them, share nothing: the "+
 				"first in %s:%d", rows.Plural(d.bare, "row"), file, d.firstBare).About("hash_ids"))
+	}
+	if d.fractions > 0 {
+		w = append(w, warn.New(warn.TraceContent, "times with fractions of ms, Mooncake's unit, in %d of "+
+			"%s: %s; if they are in s, set workload.speed = 0.001", d.fractions,
+			rows.Plural(d.served(), "request"), file).About("ms"))
 	}
 	if d.pictured > 0 {
 		name, _, _ := strings.Cut(d.images, "=")

@@ -146,8 +146,8 @@ func (q *hfQuantization) format() (all weightFormat, err error) {
 	case len(q.Groups) == 0 && q.Algo != "":
 		return all, fmt.Errorf("quant_algo = %s is not modelled", q.Algo)
 	case len(q.Groups) == 0:
-		return all, fmt.Errorf("quant_method = %s is not modelled; modelled are fp8, compressed-tensors, "+
-			"modelopt, awq, gptq, auto-round and mxfp4", cmp.Or(q.Method, "missing"))
+		return all, fmt.Errorf("quant_method = %s is not modelled; modelled are fp8, "+
+			"compressed-tensors, modelopt, awq, gptq, auto-round and mxfp4", cmp.Or(q.Method, "missing"))
 	}
 	for name, g := range q.Groups {
 		f, err := g.Weights.format(false, g.Inputs != nil)
