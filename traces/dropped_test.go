@@ -31,8 +31,8 @@ func TestDroppedColumnsAreSaid(t *testing.T) {
 		{"h.jsonl", `{"timestamp": 0, "input_length": 9, "output_length": 9, "hashids": [0]}` + "\n",
 			`1 key not read: "hashids": h.jsonl`},
 		{"seconds.jsonl", `{"timestamp": 0.7, "input_length": 9, "output_length": 9, "hash_ids": [0]}` +
-			"\n", "times with fractions of ms, Mooncake's unit, in 1 of 1 request: seconds.jsonl; if they are " +
-			"in s, set workload.speed = 0.001"},
+			"\n", "times with fractions of ms, Mooncake's unit, in 1 of 1 request: seconds.jsonl; " +
+			"if they are in s, set workload.speed = 0.001"},
 		{"b.csv", "arrived_s,prompt_tokens,output_tokens,contents\n0,9,9,1\n",
 			`1 column not read: "contents": b.csv`},
 		{"l.jsonl", `{"length": 900, "dataset": "lcc", "input": "q", "_id": "1", "priority": 2}` + "\n",

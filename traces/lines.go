@@ -298,8 +298,8 @@ func (d *reader) warnings() (w []warn.Warning) {
 				"first in %s:%d", rows.Plural(d.bare, "row"), file, d.firstBare).About("hash_ids"))
 	}
 	if d.fractions > 0 {
-		w = append(w, warn.New(warn.TraceContent, "times with fractions of ms, Mooncake's unit, in %d of "+
-			"%s: %s; if they are in s, set workload.speed = 0.001", d.fractions,
+		w = append(w, warn.New(warn.TraceContent, "times with fractions of ms, Mooncake's unit, "+
+			"in %d of %s: %s; if they are in s, set workload.speed = 0.001", d.fractions,
 			rows.Plural(d.served(), "request"), file).About("ms"))
 	}
 	if d.pictured > 0 {
