@@ -34,7 +34,7 @@ type point struct {
 func Read(dir string) (*Folder, error) {
 	runs, err := run.ReadRows(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: no %s, so this is no finished result folder of simulate or sweep",
+		return nil, fmt.Errorf("%s: no %s, so this is no finished result folder of simulate",
 			dir, run.SummaryFile)
 	}
 	if err != nil {

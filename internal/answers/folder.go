@@ -57,7 +57,7 @@ func Read(dir string) (*doc.Doc, error) {
 		}
 		names = append(names, k.file)
 	}
-	return nil, fmt.Errorf("%s: no finished results of simulate, sweep, plan, whatif, compare, "+
+	return nil, fmt.Errorf("%s: no finished results of simulate, goodput, plan, whatif, compare, "+
 		"validate, calibrate or trace describe: none of %s is there; give the folder that such a "+
 		"command names, or the same command again if it was interrupted", dir, strings.Join(names, ", "))
 }

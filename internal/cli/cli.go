@@ -178,13 +178,21 @@ func versionLine(info *debug.BuildInfo, known bool, linked string) string {
 	return line + ", " + info.GoVersion
 }
 
+// commandsNow has the commands that do what these once did.
+var commandsNow = map[string]string{"claims": "paper claims", "diff": "compare",
+	"figures": "report", "sweep": "simulate"}
+
 // misused adds to a parser error where to find help. For an unknown flag that is a configuration
-// key it adds how to set the key.
+// key it adds how to set the key, and for an old command it names the new one.
 func misused(err error) error {
 	command := "sparseserve"
 	var parse *kong.ParseError
 	if errors.As(err, &parse) && parse.Context.Selected() != nil {
 		command = parse.Context.Selected().FullPath()
+	}
+	old := strings.TrimPrefix(err.Error(), "unexpected argument ")
+	if now := commandsNow[old]; now != "" && command == "sparseserve" {
+		return fmt.Errorf("%s is %s now; see %s %[2]s --help", old, now, command)
 	}
 	name, unknown := strings.CutPrefix(err.Error(), "unknown flag --")
 	name, _, _ = strings.Cut(name, ",")

@@ -143,6 +143,8 @@ func TestErrors(t *testing.T) {
 		run  run.Runner
 	}{
 		{[]string{"simulat"}, pretend},
+		{[]string{"sweep", "FILE", "--out", "out"}, pretend},
+		{[]string{"claims"}, pretend},
 		{[]string{"simulate", "--sets", "a=b"}, pretend},
 		{[]string{"simulate", ""}, pretend},
 		{[]string{"simulate", "nowhere.toml"}, pretend},

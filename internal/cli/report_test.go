@@ -177,7 +177,7 @@ func TestReports(t *testing.T) {
 func TestReportOfBrokenFolders(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for i, c := range []struct{ file, text, want string }{
-		{"", "", "no finished results of simulate, sweep, plan, whatif, compare, validate, " +
+		{"", "", "no finished results of simulate, goodput, plan, whatif, compare, validate, " +
 			"calibrate or trace describe"},
 		{"summary.json", "[{", "summary.json:1: damaged, no valid JSON at column 2"},
 		{"summary.json", "[]", "summary.json: no run"},
