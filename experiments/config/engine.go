@@ -37,49 +37,48 @@ func (l *loader) pinEngine(ownTrace bool) {
 	}
 }
 
-// pins returns the keys of the paper's engine for a system: none if a preset of the run or the
-// system's own table names an engine.
+// pins returns the settings between a preset and the configuration: the engine that another preset
+// of the run names, such as vllm-0.15, so that both are compared under one engine, or the keys of
+// the paper's engine. There are none if the preset or the system's own table names an engine.
 func (l *loader) pins(preset *Preset) []Setting {
-	if own := l.last("system.engine"); preset.ownEngine || l.brought() != "" || own.at != own.Key {
+	const key = "system.engine"
+	brought, own := l.brought(), l.last(key)
+	switch {
+	case preset.ownEngine:
+		return nil
+	case brought != "":
+		return []Setting{{Key: key, at: key, Value: brought}}
+	case own.at != own.Key:
 		return nil
 	}
 	return l.pinned
 }
 
-// inEngine returns a preset in the engine that the configuration names, else in its own engine,
-// with the engine's defaults on the card for the configured use.
-func (l *loader) inEngine(preset *Preset, layers []Setting) (sim.Spec, error) {
-	own := sim.Spec{Engine: l.engineOf(preset), Use: preset.Spec.Use}
-	for i := range layers {
-		if g := &layers[i]; g.Key == "system.engine" || g.Key == "system.use" {
+// system returns the system that settings make, over the defaults that their engine has for their
+// use on a card; nil stands for any card.
+func (in inputs) system(settings []Setting, card *hw.Card) (spec sim.Spec, err error) {
+	var own sim.Spec
+	for i := range settings {
+		if g := &settings[i]; g.Key == "system.engine" || g.Key == "system.use" {
 			if err := g.set(&own); err != nil {
-				return own, err
+				return spec, err
 			}
 		}
 	}
-	card, err := l.inputs.card(l.cfg.GPU)
+	engine, err := in.engine(own.Engine)
 	if err != nil {
-		card = nil // checkHardware says so
+		return spec, &KeyError{Key: "system.engine", Value: quote(own.Engine), Reason: err.Error()}
 	}
-	engine, err := l.inputs.engine(own.Engine)
-	var spec sim.Spec
-	if err == nil {
-		spec, err = preset.under(engine, own.Engine, own.Use, card)
+	defaults := engine.DefaultsOn(card, own.Use)
+	for _, f := range FieldsOf(&defaults) {
+		specField(&spec, f.Key).Set(f.Value) // engines' defaults are keys of a system
 	}
-	if err != nil {
-		return spec, l.keyError("system.engine", quote(own.Engine), err.Error())
+	for i := range settings {
+		if err := settings[i].set(&spec); err != nil {
+			return spec, err
+		}
 	}
 	return spec, nil
-}
-
-// engineOf returns the engine of a preset if the configuration names none. A preset without an
-// engine runs under the engine that another preset of the run names, such as vllm-0.15, so that
-// both are compared under one engine.
-func (l *loader) engineOf(preset *Preset) string {
-	if brought := l.brought(); brought != "" && !preset.ownEngine {
-		return brought
-	}
-	return preset.Spec.Engine
 }
 
 // brought returns the engine that presets of the run name; "" if they name none or several.
@@ -106,8 +105,8 @@ func (l *loader) brought() string {
 // settle sets the keys that the configuration leaves open: sampling from the model's generation
 // settings, chunks as large as a step, and no prefix cache if the engine's default cannot be
 // simulated.
-func (l *loader) settle(s *sim.Spec, preset *Preset, layers []Setting) {
-	sets := func(key string) bool { return preset.own[key] != nil || lastOf(layers, key) != nil }
+func (l *loader) settle(s *sim.Spec, layers []Setting) {
+	sets := func(key string) bool { return lastOf(layers, key) != nil }
 	model, err := l.inputs.model(l.cfg.Model)
 	if err != nil {
 		return // checkHardware says so
@@ -124,7 +123,7 @@ func (l *loader) settle(s *sim.Spec, preset *Preset, layers []Setting) {
 			s.Prefill.ChunkTokens = s.MaxTokens
 		}
 		share, ok := e.Utilisation(card, s.MaxTokens, s.TensorParallel)
-		if ok && lastOf(layers, "system.utilisation") == nil {
+		if ok && !sets("system.utilisation") {
 			s.Utilisation = share
 		}
 		if s.KVDtype == kvAuto && e.IndexedKV != "" && model.IsIndexed() && card != nil &&

@@ -3,13 +3,11 @@ package config
 import (
 	_ "embed"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 
 	"github.com/BurntSushi/toml"
 
-	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -21,79 +19,54 @@ type Preset struct {
 	Name, About string
 	Spec        sim.Spec
 
-	own       map[string]any // keys that it or those it starts from set
-	ownEngine bool           // it names another engine than the preset that it starts from
-	alone     bool           // and no other preset runs under that engine because of it
+	settings  []Setting // of it and of the presets that it starts from
+	ownEngine bool      // it names another engine than the preset that it starts from
+	alone     bool      // and no other preset runs under that engine because of it
 }
 
 // Presets lists the built-in systems, from vLLM to SparseServe. It panics when
 // the built-in table is broken.
 func Presets() []Preset { return slices.Clone(presets()) }
 
-var presets = sync.OnceValue(func() []Preset {
+var presets = sync.OnceValue(func() (presets []Preset) {
 	var tables map[string]map[string]any
 	meta, err := toml.Decode(presetsTOML, &tables)
-	if err != nil {
-		panic(fmt.Sprintf("presets.toml: %v", err))
-	}
-	var presets []Preset
+	in := inputs{}
 	for _, key := range meta.Keys() {
 		if len(key) != 1 {
 			continue
 		}
-		p := Preset{Name: key[0], own: map[string]any{}}
-		table := tables[p.Name]
-		from, ok := table["from"].(string)
-		if _, named := table["engine"]; ok && named {
-			p.ownEngine = true
-		}
-		if ok {
+		p, table := Preset{Name: key[0]}, tables[key[0]]
+		if from, ok := table["from"].(string); ok {
 			base, ok := PresetNamed(presets, from)
 			if !ok {
 				panic(fmt.Sprintf("presets.toml: %s starts from %q, which is not above it", p.Name, from))
 			}
-			maps.Copy(p.own, base.own)
+			p.settings = base.settings
+			_, p.ownEngine = table["engine"]
 		}
 		p.About, _ = table["about"].(string)
 		p.alone, _ = table["alone"].(bool)
-		keys := &document{}
-		keys.add("", table)
-		for _, g := range keys.settings {
-			p.own[g.Key] = g.Value
+		for _, word := range []string{"from", "about", "alone"} {
+			delete(table, word)
 		}
-		delete(p.own, "from")
-		delete(p.own, "about")
-		delete(p.own, "alone")
-		engine, _ := p.own["engine"].(string)
-		use, _ := p.own["use"].(string)
-		e, err := hw.LoadEngine(engine)
+		own := &document{name: "presets.toml"}
+		own.add("", table)
+		for _, g := range own.settings {
+			g.Key = specKey(g.Key)
+			p.settings = append(slices.Clip(p.settings), g)
+		}
 		if err == nil {
-			p.Spec, err = p.under(e, engine, use, nil)
+			p.Spec, err = in.system(p.settings, nil)
 		}
-		if err != nil {
-			panic(fmt.Sprintf("presets.toml: %v", err))
-		}
+		p.Spec.Name = p.Name
 		presets = append(presets, p)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("presets.toml: %v", err))
 	}
 	return presets
 })
-
-// under returns the system in an engine, called name in the configuration: the engine's defaults on
-// a card for a use, overridden by the preset's own keys. A nil card stands for any card.
-func (p *Preset) under(e *hw.Engine, name, use string, card *hw.Card) (sim.Spec, error) {
-	defaults := e.DefaultsOn(card, use)
-	spec := sim.Spec{}
-	for _, f := range FieldsOf(&defaults) {
-		specField(&spec, f.Key).Set(f.Value) // engines' defaults are keys of a system
-	}
-	for k, v := range p.own {
-		if err := decodeInto(&spec, p.Name+".", k, v); err != nil {
-			return sim.Spec{}, err
-		}
-	}
-	spec.Name, spec.Engine, spec.Use = p.Name, name, use
-	return spec, nil
-}
 
 // PresetNamed finds a preset by name.
 func PresetNamed(presets []Preset, name string) (Preset, bool) {

@@ -100,20 +100,18 @@ func (l *loader) system(name string) error {
 		}
 		return l.keyError("system.preset", quote(name), reason)
 	}
-	layers := slices.DeleteFunc(slices.Concat(l.pins(&preset), l.settings), func(g Setting) bool {
-		return !OfSystem(g.Key) || g.Key == "system.preset"
-	})
-	spec, err := l.inEngine(&preset, layers)
-	for i := range layers {
-		if err == nil {
-			err = layers[i].set(&spec)
-		}
-	}
+	layers := slices.DeleteFunc(slices.Concat(preset.settings, l.pins(&preset), l.settings),
+		func(g Setting) bool { return !OfSystem(g.Key) || g.Key == "system.preset" })
+	card, err := l.inputs.card(l.cfg.GPU)
 	if err != nil {
-		return err
+		card = nil // checkHardware says so
+	}
+	spec, err := l.inputs.system(layers, card)
+	if err != nil {
+		return l.place(err)
 	}
 	spec.Name = name
-	l.settle(&spec, &preset, layers)
+	l.settle(&spec, layers)
 	l.cfg.System = spec
 	if bad := checkSystem(&l.cfg.Point); bad != nil {
 		return l.place(bad)
