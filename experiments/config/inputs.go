@@ -41,10 +41,26 @@ func (in inputs) engine(name string) (*hw.Engine, error) {
 	return once(in, "engine "+name, func() (*hw.Engine, error) { return hw.LoadEngine(name) })
 }
 
-// machine returns a changed card with the kernels of an engine on it.
-func (in inputs) machine(gpu, engine string, card hw.Changes) (*hw.Profile, error) {
-	return once(in, fmt.Sprintf("machine %s\n%s\n%v", gpu, engine, card),
-		func() (*hw.Profile, error) { return hw.Load(gpu, engine, card) })
+// machineKey identifies everything that machine reads.
+func (p *Point) machineKey() string {
+	return fmt.Sprintf("gpu %s engine %s card %v", p.GPU, p.System.Engine, p.Card)
+}
+
+// machine returns a point's changed card with the kernels of its engine on it.
+func (in inputs) machine(p *Point) (*hw.Profile, error) {
+	return once(in, p.machineKey(),
+		func() (*hw.Profile, error) { return hw.Load(p.GPU, p.System.Engine, p.Card) })
+}
+
+// hardware returns the share of a point's model on each GPU, and machine.
+func (in inputs) hardware(p *Point) (shard llm.Model, gpu *hw.Profile, err error) {
+	if shard, err = in.model(p.Model); err == nil {
+		shard, err = shardOf(shard, &p.System)
+	}
+	if err == nil {
+		gpu, err = in.machine(p)
+	}
+	return shard, gpu, err
 }
 
 // trace opens a trace once, so that a missing or malformed file is found before anything runs.

@@ -55,22 +55,15 @@ func hold(runs []*Point, step des.Time) {
 }
 
 // decodeStep returns the decode step time of a system that the factor multiplies.
-func (in inputs) decodeStep(c *Point) (des.Time, error) {
-	s := &c.System
-	key := fmt.Sprintf("step %s\n%s\n%s\n%v\n%d %d %v %s", c.Model, c.GPU, s.Engine, c.Card,
-		s.TensorParallel, s.ExpertParallel, s.Speculation.Tokens > 0, s.KVDtype)
+func (in inputs) decodeStep(p *Point) (des.Time, error) {
+	s := &p.System
+	key := fmt.Sprintf("step %s %s %d %d %v %s", p.Model, p.machineKey(), s.TensorParallel,
+		s.ExpertParallel, s.Speculation.Tokens > 0, s.KVDtype)
 	return once(in, key, func() (des.Time, error) {
-		model, err := in.model(c.Model)
+		shard, gpu, err := in.hardware(p)
 		if err != nil {
 			return 0, err
 		}
-		if model, err = shardOf(model, s); err != nil {
-			return 0, err
-		}
-		machine, err := in.machine(c.GPU, s.Engine, c.Card)
-		if err != nil {
-			return 0, err
-		}
-		return cost.ReferenceIteration(machine, &model)
+		return cost.ReferenceIteration(gpu, &shard)
 	})
 }

@@ -1,32 +1,19 @@
 package config
 
 import (
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/hw"
-	"github.com/sparseserve/sparseserve/hw/cost"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
 // Machine returns the hardware profile of a point: its card with changes, and its engine with the
 // kernels on that card.
-func (p *Point) Machine() (*hw.Profile, error) {
-	return hw.Load(p.GPU, p.System.Engine, p.Card)
-}
-
-// Shard returns each GPU's share of the point's model.
-func (p *Point) Shard() (llm.Model, error) {
-	m, err := llm.Load(p.Model)
-	if err != nil {
-		return m, err
-	}
-	return shardOf(m, &p.System)
-}
+func (p *Point) Machine() (*hw.Profile, error) { return inputs{}.machine(p) }
 
 // Hardware is what serves a point.
 type Hardware struct {
@@ -37,14 +24,17 @@ type Hardware struct {
 
 // Hardware returns what serves a point.
 func (p *Point) Hardware() (h Hardware, err error) {
-	if h.Shard, err = p.Shard(); err != nil {
-		return h, err
+	h.Shard, h.GPU, err = inputs{}.hardware(p)
+	if err == nil {
+		h.KV, err = KVBudget(h.GPU, &h.Shard, &p.System)
 	}
-	if h.GPU, err = p.Machine(); err != nil {
-		return h, err
-	}
-	h.KV, err = KVBudget(h.GPU, &h.Shard, &p.System)
 	return h, err
+}
+
+// Bounds lists the bounds of the point's service level for its model on its card.
+func (p *Point) Bounds() ([]Bound, error) {
+	iteration, err := inputs{}.decodeStep(p)
+	return p.SLO.Bounds(iteration.Seconds()), err
 }
 
 // shardOf returns the share of a model on each GPU of a system.
@@ -63,11 +53,6 @@ func setKV(m *llm.Model, s *sim.Spec) {
 	case "bf16":
 		m.KVBytesEach = 2
 	}
-}
-
-// machineKey identifies everything that machine reads.
-func (p *Point) machineKey() string {
-	return fmt.Sprintf("gpu %s engine %s card %v", p.GPU, p.System.Engine, p.Card)
 }
 
 // setCard sets one key of the [card] table.
@@ -119,18 +104,4 @@ func (e *encoder) cardTable(changes hw.Changes) {
 			e.line(key, v)
 		}
 	}
-}
-
-// Bounds lists the bounds of the point's service level for its model on its card.
-func (p *Point) Bounds() ([]Bound, error) {
-	model, err := p.Shard()
-	if err != nil {
-		return nil, err
-	}
-	machine, err := p.Machine()
-	if err != nil {
-		return nil, err
-	}
-	iteration, err := cost.ReferenceIteration(machine, &model)
-	return p.SLO.Bounds(iteration.Seconds()), err
 }

@@ -157,7 +157,7 @@ func (l *loader) checkHardware() (unfit string, err error) {
 	if figure, err := card.CheckChanges(l.cfg.Card); err != nil {
 		return "", l.cardError(figure, err)
 	}
-	machine, err := l.inputs.machine(l.cfg.GPU, s.Engine, l.cfg.Card)
+	machine, err := l.inputs.machine(&l.cfg.Point)
 	switch {
 	case err != nil && len(l.cfg.Card) > 0: // unchanged cards have kernels of every engine
 		return "", l.cardError(slices.Min(slices.Collect(maps.Keys(l.cfg.Card))), err)
