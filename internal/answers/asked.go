@@ -245,12 +245,12 @@ func enginesOf(systems []sim.Spec) (text string, several bool) {
 
 // engineWarnings reports that systems run under different engines, because part of their difference
 // then comes from the engines. It is empty if all run under one engine.
-func engineWarnings(systems []sim.Spec) []resultWarning {
+func engineWarnings(systems []sim.Spec) []warn.Warning {
 	text, several := enginesOf(systems)
 	if !several {
 		return nil
 	}
-	return said([]warn.Warning{warn.New(warn.Engines, "different engines: %s; a part of what the "+
-		"systems differ by is the engines'; --set system.engine=NAME runs all under one",
-		strings.TrimPrefix(text, "engines "))}, "")
+	return []warn.Warning{warn.New(warn.Engines, "different engines: %s; a part of what the systems "+
+		"differ by is the engines'; --set system.engine=NAME runs all under one",
+		strings.TrimPrefix(text, "engines "))}
 }

@@ -52,7 +52,7 @@ func Calibration(name string, from *hw.Provenance, fits []hw.Fit) *doc.Doc {
 		}
 		t.Add(f.Model, f.Samples, f.HeldOut, 100*f.MedianError, 100*f.MaxError, within[0], within[1], r2)
 	}
-	d.Warnings, d.Tables = Warnings(said(warnings, ""), 0), []doc.Table{t}
+	d.Warnings, d.Tables = Warnings(warnings, 0), []doc.Table{t}
 	return d
 }
 

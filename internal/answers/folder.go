@@ -15,6 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 )
@@ -117,7 +118,7 @@ func readRuns(dir string) (*doc.Doc, error) {
 }
 
 // withoutRequests warns of runs that served requests and whose requests.csv is not kept.
-func (r *Runs) withoutRequests() []doc.Warning {
+func (r *Runs) withoutRequests() []warn.Warning {
 	served := where(r.Sums, func(s *metrics.Summary) bool { return s.Completed > 0 })
 	without := 0
 	for i, folder := range r.Folders {
@@ -129,9 +130,9 @@ func (r *Runs) withoutRequests() []doc.Warning {
 	if without == 0 {
 		return nil
 	}
-	return []doc.Warning{{Text: fmt.Sprintf("%d of %d runs have no %s, so the distributions of "+
-		"latencies lack them; the command that made the folder makes them again", without,
-		len(served), run.RequestsCSV)}}
+	return []warn.Warning{warn.New(warn.NoRequests, "%d of %d runs have no %s, so the distributions "+
+		"of latencies lack them; the command that made the folder makes them again", without,
+		len(served), run.RequestsCSV)}
 }
 
 // runFolders lists the folders of the runs, each with its configuration. of maps the label of a run

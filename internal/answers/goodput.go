@@ -9,13 +9,14 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
 // Goodputs returns the document of a search for the largest rate of each candidate.
 func Goodputs(name string, found []capacity.Goodput) *doc.Doc {
 	d := &doc.Doc{Title: name + ": largest rate within the service level"}
-	var all []resultWarning
+	var all []warn.Warning
 	sums := make([]metrics.Summary, len(found))
 	for i := range found {
 		g := &found[i]

@@ -17,7 +17,7 @@ func Purchase(name string, a *capacity.Purchase) *doc.Doc {
 	d := &doc.Doc{Title: name + ": what to buy", Lead: a.Question.Lines()}
 	d.Lead = append(d.Lead, fmt.Sprintf("runs: %d, of %s for a replica, %s", a.Runs,
 		Count(a.Requests, "request"), listSeeds(a.Seeds)))
-	d.Warnings = Warnings(said(a.Warnings, ""), 1)
+	d.Warnings = Warnings(a.Warnings, 1)
 	var chosen doc.Table
 	switch {
 	case a.Choice != nil:

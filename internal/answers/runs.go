@@ -10,6 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/stats"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 )
@@ -303,7 +304,7 @@ func paired(a, b *runRow, m *metrics.Metric) (differences []float64) {
 }
 
 // warnings returns the grouped warnings of the runs.
-func (r *Runs) warnings() []doc.Warning {
+func (r *Runs) warnings() []warn.Warning {
 	all := engineWarnings(r.Systems)
 	for i := range r.Sums {
 		all = append(all, said(r.Sums[i].Warnings, strconv.Itoa(i))...)

@@ -2,6 +2,7 @@ package answers
 
 import (
 	"bytes"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -251,13 +252,14 @@ func TestWarningsShareLines(t *testing.T) {
 			{Kind: warn.RowsLeft, Text: "3 rows left out: t.csv"},
 			{Kind: warn.RowsLeft, Subject: "failed", Text: "2 rows without an answer: t.csv"}}},
 	}}
-	want := []doc.Warning{
-		{Text: "12 of 300 requests rejected (and 1 more like it)", Of: "all runs", Serious: true},
-		{Text: "4 of 300 prompts truncated", Of: "sparseserve at 1", Serious: true},
-		{Text: "3 rows left out: t.csv", Of: "all runs", Serious: true},
-		{Text: "2 rows without an answer: t.csv", Of: "sparseserve at 1", Serious: true},
+	want := []warn.Warning{
+		{Kind: warn.Rejected, Text: "12 of 300 requests rejected (and 1 more like it)", Of: "all runs"},
+		{Kind: warn.Truncated, Text: "4 of 300 prompts truncated", Of: "sparseserve at 1"},
+		{Kind: warn.RowsLeft, Text: "3 rows left out: t.csv", Of: "all runs"},
+		{Kind: warn.RowsLeft, Subject: "failed", Text: "2 rows without an answer: t.csv",
+			Of: "sparseserve at 1"},
 	}
-	if got := r.Doc().Warnings; !slices.Equal(got, want) {
+	if got := r.Doc().Warnings; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
@@ -74,7 +73,7 @@ func largest(rows []runRow) string {
 const mostNames = 4
 
 // Warnings returns the warnings of a number of results, most serious first.
-func Warnings(all []resultWarning, results int) []doc.Warning {
+func Warnings(all []warn.Warning, results int) []warn.Warning {
 	return named(all, func(of []string) string {
 		switch n := len(of); {
 		case results == 1: // they concern the whole answer
@@ -88,37 +87,32 @@ func Warnings(all []resultWarning, results int) []doc.Warning {
 	})
 }
 
-// resultWarning is a warning with the name of its result; "" for the whole answer.
-type resultWarning struct {
-	warn.Warning
-	of string
-}
-
-// said returns the warnings of one result.
-func said(warnings []warn.Warning, of string) (all []resultWarning) {
+// said returns the warnings of one result with its name.
+func said(warnings []warn.Warning, of string) (all []warn.Warning) {
 	for _, w := range warnings {
-		all = append(all, resultWarning{w, of})
+		w.Of = of
+		all = append(all, w)
 	}
 	return all
 }
 
 // named groups warnings by kind and subject, most serious kind first. name describes the results of
 // a group.
-func named(all []resultWarning, name func(of []string) string) (warnings []doc.Warning) {
+func named(all []warn.Warning, name func(of []string) string) (warnings []warn.Warning) {
 	type group struct {
 		kind    warn.Kind
 		subject string
 	}
-	groupOf := func(w *resultWarning) group { return group{w.Kind, w.Subject} }
+	groupOf := func(w *warn.Warning) group { return group{w.Kind, w.Subject} }
 	groups := distinct(all, groupOf)
 	slices.SortStableFunc(groups, func(a, b group) int { return a.kind.Rank() - b.kind.Rank() })
 	for _, g := range groups {
-		own := where(all, func(w *resultWarning) bool { return groupOf(w) == g })
-		texts := distinct(own, func(w *resultWarning) string { return w.Text })
-		results := distinct(where(own, func(w *resultWarning) bool { return w.of != "" }),
-			func(w *resultWarning) string { return w.of })
-		one := doc.Warning{Text: texts[0], Of: name(results),
-			Serious: own[0].Severity() == warn.Serious, Note: own[0].Severity() == warn.Note}
+		own := where(all, func(w *warn.Warning) bool { return groupOf(w) == g })
+		texts := distinct(own, func(w *warn.Warning) string { return w.Text })
+		results := distinct(where(own, func(w *warn.Warning) bool { return w.Of != "" }),
+			func(w *warn.Warning) string { return w.Of })
+		one := own[0]
+		one.Of = name(results)
 		if more := len(texts) - 1; more > 0 {
 			one.Text += fmt.Sprintf(" (and %d more like it)", more)
 		}

@@ -43,7 +43,7 @@ func Trace(t *traces.Description) *doc.Doc {
 		d.Tables = append(d.Tables, reused(t.Prefix))
 		d.Figures = append(d.Figures, byCapacity(filepath.Base(t.Path), t.Prefix))
 	}
-	d.Warnings = Warnings(said(t.Warnings, ""), 1)
+	d.Warnings = Warnings(t.Warnings, 1)
 	return d
 }
 

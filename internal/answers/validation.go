@@ -145,13 +145,11 @@ func goalsMet(runs []validate.ValidatedRun) (answer string, t doc.Table) {
 
 // doubtful warns of missed goals, of live runs with little evidence, and of warnings of the
 // simulations.
-func doubtful(r *validate.Report) (warnings []resultWarning) {
-	add := func(kind warn.Kind, format string, args ...any) {
-		warnings = append(warnings, said([]warn.Warning{warn.New(kind, format, args...)}, "")...)
-	}
+func doubtful(r *validate.Report) (warnings []warn.Warning) {
 	met, below := metOf(r.Runs)
 	if float64(met) < validate.GoalShare*float64(len(below)) {
-		add(warn.GoalsMissed, "fewer runs than %.0f %% meet every goal", 100*validate.GoalShare)
+		warnings = append(warnings, warn.New(warn.GoalsMissed,
+			"fewer runs than %.0f %% meet every goal", 100*validate.GoalShare))
 	}
 	for i := range r.Runs {
 		warnings = append(warnings, said(r.Runs[i].Simulated.Warnings, r.Runs[i].Run)...)

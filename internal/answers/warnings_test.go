@@ -1,10 +1,9 @@
 package answers
 
 import (
-	"slices"
+	"reflect"
 	"testing"
 
-	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
 )
@@ -14,21 +13,21 @@ import (
 func TestWarningsComeBySeverity(t *testing.T) {
 	systems := []sim.Spec{{Name: "a", Engine: "new"}, {Name: "b", Engine: "old"},
 		{Name: "a", Engine: "new"}}
-	got := Warnings(append(engineWarnings(systems), []resultWarning{
-		{Warning: warn.New(warn.Extrapolated, "linears: asked for 32770 tokens, measured 1 to 4096"),
-			of: "a"},
-		{Warning: warn.New(warn.UnstableQueue, "unstable queue: waits grow"), of: "a"},
-		{Warning: warn.New(warn.Preemptions, "preemptions: 721, 120 a request"), of: "b"},
-		{Warning: warn.New(warn.Preemptions, "preemptions: 2, 1 a request"), of: "a"},
+	got := Warnings(append(engineWarnings(systems), []warn.Warning{
+		{Kind: warn.Extrapolated, Text: "linears: asked for 32770 tokens, measured 1 to 4096", Of: "a"},
+		{Kind: warn.UnstableQueue, Text: "unstable queue: waits grow", Of: "a"},
+		{Kind: warn.Preemptions, Text: "preemptions: 721, 120 a request", Of: "b"},
+		{Kind: warn.Preemptions, Text: "preemptions: 2, 1 a request", Of: "a"},
 	}...), 2)
-	want := []doc.Warning{
-		{Text: "different engines: new (a), old (b); a part of what the systems differ by is the " +
-			"engines'; --set system.engine=NAME runs all under one", Serious: true},
-		{Text: "preemptions: 721, 120 a request (and 1 more like it)", Of: "all of them", Serious: true},
-		{Text: "unstable queue: waits grow", Of: "a", Serious: true},
-		{Text: "linears: asked for 32770 tokens, measured 1 to 4096", Of: "a", Note: true},
+	want := []warn.Warning{
+		{Kind: warn.Engines, Text: "different engines: new (a), old (b); a part of what the systems " +
+			"differ by is the engines'; --set system.engine=NAME runs all under one"},
+		{Kind: warn.Preemptions, Text: "preemptions: 721, 120 a request (and 1 more like it)",
+			Of: "all of them"},
+		{Kind: warn.UnstableQueue, Text: "unstable queue: waits grow", Of: "a"},
+		{Kind: warn.Extrapolated, Text: "linears: asked for 32770 tokens, measured 1 to 4096", Of: "a"},
 	}
-	if !slices.Equal(got, want) {
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

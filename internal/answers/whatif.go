@@ -12,6 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/whatif"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/stats"
+	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim/metrics"
 )
 
@@ -34,7 +35,7 @@ func WhatIf(name string, w *whatif.Result, varied ...[]config.Point) *doc.Doc {
 	knobs := doc.Figure{Name: "tornado", Title: "Each knob by itself", Caption: caption}
 	heat := doc.Figure{Name: "heat", Title: "Two knobs together",
 		Caption: caption + " Blue is better than what is configured, red worse."}
-	var all []resultWarning
+	var all []warn.Warning
 	var sums []metrics.Summary
 	none, whiskers := "", ""
 	for _, c := range w.Cases {

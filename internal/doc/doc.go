@@ -12,27 +12,18 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/stats"
+	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
 // Doc is an answer.
 type Doc struct {
-	Title    string    `json:"title"`
-	Lead     []string  `json:"lead,omitempty"` // what was asked, a sentence each
-	Answers  []string  `json:"answers,omitempty"`
-	Warnings []Warning `json:"warnings,omitempty"` // the gravest first
-	Figures  []Figure  `json:"figures,omitempty"`
-	Tables   []Table   `json:"tables,omitempty"`
-	Files    []File    `json:"files,omitempty"` // such as the configuration
-}
-
-// Warning is a caveat of an answer.
-type Warning struct {
-	Text string `json:"text"`
-	Of   string `json:"of,omitempty"` // the results that it is about; empty for the whole answer
-	// Serious marks a warning without which numbers are misread. It is always shown.
-	Serious bool `json:"serious,omitempty"`
-	// Note marks a warning that nearly every answer has. It is shown on request.
-	Note bool `json:"note,omitempty"`
+	Title    string         `json:"title"`
+	Lead     []string       `json:"lead,omitempty"` // what was asked, a sentence each
+	Answers  []string       `json:"answers,omitempty"`
+	Warnings []warn.Warning `json:"warnings,omitempty"` // the gravest first
+	Figures  []Figure       `json:"figures,omitempty"`
+	Tables   []Table        `json:"tables,omitempty"`
+	Files    []File         `json:"files,omitempty"` // such as the configuration
 }
 
 // Table has rows of cells under columns. A column without content is not shown.

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
 // every is a document with each part that a document may have, all of different words.
@@ -15,8 +16,8 @@ func every() *doc.Doc {
 	low, high := 0.5, 2.5
 	return &doc.Doc{
 		Title: "atitle", Lead: []string{"alead"}, Answers: []string{"ananswer"},
-		Warnings: []doc.Warning{{Text: "aserious", Of: "aresult", Serious: true}, {Text: "awarning"},
-			{Text: "anote", Note: true}},
+		Warnings: []warn.Warning{{Kind: warn.Rejected, Text: "aserious", Of: "aresult"},
+			{Text: "awarning"}, {Kind: warn.Extrapolated, Text: "anote"}},
 		Figures: []doc.Figure{{Title: "afigure", Caption: "acaption", Charts: []*doc.Chart{
 			{Kind: doc.Lines, Title: "achart", X: "anx", Y: "ay", Lines: []doc.Line{{Name: "aline",
 				Points: []doc.Point{{X: 1, Y: 2, Sample: doc.Sample{Low: &low, High: &high}}}}}},
@@ -78,7 +79,7 @@ func TestEveryPartIsShown(t *testing.T) {
 func TestTextInShort(t *testing.T) {
 	d := every()
 	for range 4 {
-		d.Warnings = append(d.Warnings, doc.Warning{Text: "afurther"})
+		d.Warnings = append(d.Warnings, warn.Warning{Text: "afurther"})
 	}
 	var out bytes.Buffer
 	if err := Text(&out, d, Options{More: "report R"}); err != nil {

@@ -29,7 +29,7 @@ var (
 // page is the data of page.html for a document.
 type page struct {
 	*doc.Doc
-	Urgent, Notes   []doc.Warning
+	Urgent, Notes   []warn.Warning
 	NotesTitle      string
 	Groups          []group
 	Sections        []section
@@ -54,7 +54,7 @@ type section struct {
 func HTML(w io.Writer, d *doc.Doc) error {
 	p := page{Doc: d, Charts: []*doc.Chart{}, Groups: groups(d.Tables), Sections: sections(d)}
 	for _, warning := range d.Warnings {
-		if warning.Note {
+		if warning.Severity() == warn.Note {
 			p.Notes = append(p.Notes, warning)
 		} else {
 			p.Urgent = append(p.Urgent, warning)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/internal/doc"
+	"github.com/sparseserve/sparseserve/internal/warn"
 )
 
 // tags matches the beginning of HTML in Markdown.
@@ -117,7 +118,7 @@ func MarkdownRow(cells ...string) string {
 }
 
 // of returns a warning with the results that it is about.
-func of(w doc.Warning) string {
+func of(w warn.Warning) string {
 	if w.Of == "" {
 		return w.Text
 	}

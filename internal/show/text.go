@@ -96,15 +96,15 @@ func heading(w io.Writer, i int, t *doc.Table) {
 
 func (o Options) prints(t *doc.Table) bool { return o.Details || !t.Folded }
 
-func (o Options) warnings(w io.Writer, all []doc.Warning) {
+func (o Options) warnings(w io.Writer, all []warn.Warning) {
 	heading, printed, left, notes := "\nWarnings:\n", 0, 0, 0
 	for _, one := range all {
 		switch {
 		case o.Details:
-		case one.Note:
+		case one.Severity() == warn.Note:
 			notes++
 			continue
-		case printed >= mostWarnings && !one.Serious:
+		case printed >= mostWarnings && one.Severity() != warn.Serious:
 			left++
 			continue
 		}

@@ -15,6 +15,9 @@ type Warning struct {
 	// Subject is the subject of the warning, such as a key, a kernel or a file. It is empty if the
 	// kind determines it.
 	Subject string
+	// Of names the results of an answer that it is about. It is empty for the whole answer, and in a
+	// result itself.
+	Of string
 	// Numbers holds the text's numbers by name, so that a program need not parse the sentence.
 	Numbers map[string]float64
 	// Text is one sentence for a reader.
@@ -68,13 +71,14 @@ type asJSON struct {
 	Kind     Kind               `json:"kind"`
 	Severity Severity           `json:"severity"`
 	Subject  string             `json:"subject,omitempty"`
+	Of       string             `json:"of,omitempty"`
 	Numbers  map[string]float64 `json:"numbers,omitempty"`
 	Text     string             `json:"text"`
 }
 
 // MarshalJSON adds the severity.
 func (w Warning) MarshalJSON() ([]byte, error) {
-	return json.Marshal(asJSON{w.Kind, w.Severity(), w.Subject, w.Numbers, w.Text})
+	return json.Marshal(asJSON{w.Kind, w.Severity(), w.Subject, w.Of, w.Numbers, w.Text})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote.
@@ -83,7 +87,7 @@ func (w *Warning) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &v); err != nil {
 		return errors.New("a warning: want an object with kind and text, as this version writes")
 	}
-	*w = Warning{v.Kind, v.Subject, v.Numbers, v.Text}
+	*w = Warning{v.Kind, v.Subject, v.Of, v.Numbers, v.Text}
 	return nil
 }
 
@@ -153,6 +157,7 @@ const (
 	OtherCard     Kind = "other_card"     // a figure of [card] changes another card, too
 	TraceContent  Kind = "trace"          // what of a trace is not served, or estimated
 	Engines       Kind = "engines"        // systems run under different engines
+	NoRequests    Kind = "no_requests"    // tables of requests are not kept
 )
 
 // Kinds of warnings of a search for goodput, or of a purchase.
