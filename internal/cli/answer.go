@@ -21,40 +21,6 @@ import (
 	"github.com/sparseserve/sparseserve/internal/show"
 )
 
-// answer is the result of a command: its data as JSON, its document and its files.
-type answer struct {
-	data  any
-	doc   func(name string) *doc.Doc
-	files func() ([]run.File, error)
-}
-
-// answer finds an answer and writes it with its figures into its folder. It prints the answer as
-// JSON, or as text with the names of its files. The progress counts units.
-func (r *resultFlags) answer(ctx context.Context, app *App, folder *run.Folder, unit string,
-	find func(*progress) (*answer, error)) error {
-	bar := newProgress(app.Stderr, unit)
-	a, err := find(bar)
-	bar.close()
-	printNotes(app.Stderr, folder.Store.Notes())
-	if err != nil {
-		return goesOn(ctx, err)
-	}
-	files, err := a.files()
-	if err != nil {
-		return err
-	}
-	written, err := folder.Write(files...)
-	if err != nil {
-		return err
-	}
-	out := folder.Dir()
-	err = app.show(ctx, out, a.doc(filepath.Base(out)), r.JSON, a.data, written)
-	if err == nil && !r.JSON {
-		app.namePoints(out, folder)
-	}
-	return err
-}
-
 // show draws the figures of an answer into its folder, until ctx ends, and prints the answer: data
 // as JSON, or the document and the names of the files in the folder.
 func (a *App) show(ctx context.Context, out string, d *doc.Doc, asJSON bool, data any,

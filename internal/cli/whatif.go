@@ -2,14 +2,12 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/capacity"
-	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/whatif"
 	"github.com/sparseserve/sparseserve/internal/answers"
 	"github.com/sparseserve/sparseserve/internal/doc"
@@ -22,9 +20,7 @@ type whatifCmd struct {
 	Threshold []string `placeholder:"NAME" complete:"thresholds" help:"Bisect for a threshold: ${thresholds}. May be repeated."`
 	Metric    string   `default:"goodput" placeholder:"METRIC" complete:"metrics" help:"What it is about: goodput, or of runs at one rate ttft_mean to delay_p99, throughput, requests, hits, prefix_hits, loads, batch. Default: ${default}."`
 	Steps     int      `placeholder:"N" help:"Values of a range LOW..HIGH. Default: its ends, and 5 for a heat map."`
-	settings
-	resultFlags
-	storeFlags
+	searchFlags
 }
 
 // Help is shown below the command's help.
@@ -47,7 +43,7 @@ func (w *whatifCmd) Help() string {
 }
 
 // Run implements the command.
-func (w *whatifCmd) Run(ctx context.Context, app *App) (err error) {
+func (w *whatifCmd) Run(ctx context.Context, app *App) error {
 	study := whatif.Study{Config: w.Config, Set: w.Set, Vary: w.Vary, Heat: w.Heat,
 		Thresholds: w.Threshold, Metric: w.Metric, Steps: w.Steps}
 	if err := study.Check(ctx); err != nil { // before any folder is made
@@ -55,21 +51,12 @@ func (w *whatifCmd) Run(ctx context.Context, app *App) (err error) {
 	}
 	name := strings.TrimSuffix(filepath.Base(study.Config), filepath.Ext(study.Config))
 	flags := slices.Concat(w.Set, w.Vary, w.Threshold, []string{w.Heat, w.Metric, fmt.Sprint(w.Steps)})
-	name += settingsName(w.Set)
-	asked, err := run.Ask("whatif", name, study.Config, flags, study.Paths())
-	if err != nil {
-		return err
-	}
-	folder, err := w.open(filepath.Join("whatif", name), app.Version, asked, w.Points, run.ErrTaken)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, folder.Close()) }()
-	return w.answer(ctx, app, folder, "runs", func(bar *progress) (*answer, error) {
-		found, err := study.Do(ctx, &capacity.Planner{Store: folder.Store, Run: app.Run,
-			Workers: int(w.Workers), Planned: bar.planned, Finished: bar.finished})
-		return &answer{found, func(name string) *doc.Doc {
-			return answers.WhatIf(name, found, study.Runs())
-		}, found.Files}, err
-	})
+	return w.search(ctx, app, &question{command: "whatif", folder: name + settingsName(w.Set),
+		file: study.Config, asked: flags, inputs: study.Paths(), unit: "runs",
+		find: func(planner *capacity.Planner) (*answer, error) {
+			found, err := study.Do(ctx, planner)
+			return &answer{found, func(name string) *doc.Doc {
+				return answers.WhatIf(name, found, study.Runs())
+			}, found.Files}, err
+		}})
 }
