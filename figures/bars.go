@@ -31,7 +31,6 @@ type barPanel struct {
 	y         []float64 // of the middle of each bar
 	height    float64
 	low, high float64   // of all bars, intervals and levels
-	most      float64   // upper limit of the quantity, as 100 for shares in %
 	cut       float64   // where longer bars end
 	width     vg.Length // of the panel, with names
 }
@@ -41,12 +40,9 @@ var ofPaper = look{color: color.Gray{0x50}, marker: diamond}
 
 // newBars returns the panel of a chart of bars.
 func newBars(c *doc.Chart) *barPanel {
-	p := &barPanel{Chart: c, most: math.Inf(1), cut: math.Inf(1)}
+	p := &barPanel{Chart: c, cut: math.Inf(1)}
 	if doc.Fit(c); len(c.YEnds) == 2 {
 		p.cut = c.YEnds[1]
-	}
-	if strings.HasSuffix(c.Y, "(%)") {
-		p.most = 100
 	}
 	p.high = slices.Max(append(c.Levels, 0))
 	for i := range p.Bars {
@@ -73,13 +69,12 @@ func (p *barPanel) plot(width vg.Length) *plot.Plot {
 		low -= pad
 	}
 	if high <= low { // all values are 0
-		high = min(1, p.most)
+		high = 1
 	}
 	p.width = width
 	plt := framed(p.Title, label, "")
 	plt.X.Min, plt.X.Max, plt.Y.Min, plt.Y.Max = low, high, -p.height-barGap/2, -barGap/2
-	plt.X.Tick.Marker = plot.ConstantTicks(slices.DeleteFunc(linearTicks(low, high),
-		func(t plot.Tick) bool { return t.Value > p.most }))
+	plt.X.Tick.Marker = plot.TickerFunc(linearTicks)
 	named(&plt.Y, p.names(), min(nameMost, 0.5*width))
 	lines := grid()
 	lines.Vertical, lines.Horizontal = lines.Horizontal, lines.Vertical

@@ -114,32 +114,31 @@ func Requests(dir string, r *validate.ReplayReport) ([]doc.Figure, error) {
 			return nil, err
 		}
 		if len(measured) > 0 {
-			f.Charts = append(f.Charts, &doc.Chart{Kind: doc.Lines, X: q.label,
-				Y: "Share of requests (%)", Title: q.name + ", " + Count(len(measured), "request"),
-				Lines: []doc.Line{
-					{Name: "measured", Color: "#1a1a1a", Bare: true, Points: cumulative(measured, 100)},
+			f.Charts = append(f.Charts, &doc.Chart{X: q.label,
+				Title: q.name + ", " + Count(len(measured), "request"), Lines: []doc.Line{
+					{Name: "measured", Color: "#1a1a1a", Bare: true, Points: cumulative(measured)},
 					{Name: "simulated", Color: "#c62f1f", Bare: true, Dashed: true,
-						Points: cumulative(simulated, 100)}}})
+						Points: cumulative(simulated)}}})
 		}
 	}
 	if len(f.Charts) == 0 { // a record of aggregates
 		return nil, nil
 	}
-	shareAcross(f.Charts)
+	ofShares(f.Charts)
 	return []doc.Figure{f}, nil
 }
 
 // shareSteps is the maximum number of equal steps in which a distribution is drawn.
 const shareSteps = 100
 
-// cumulative returns the share of values at or below each value, scaled to total `all`.
-func cumulative(values []float64, all float64) []doc.Point {
+// cumulative returns the share of values at or below each value, in %.
+func cumulative(values []float64) []doc.Point {
 	slices.Sort(values)
 	n := len(values)
 	points, steps := []doc.Point{{X: values[0]}}, min(n, shareSteps)
 	for i := 1; i <= steps; i++ {
 		at := (i*n + steps - 1) / steps // values
-		points = append(points, doc.Point{X: values[at-1], Y: all * float64(at) / float64(n)})
+		points = append(points, doc.Point{X: values[at-1], Y: 100 * float64(at) / float64(n)})
 	}
 	return points
 }

@@ -224,11 +224,11 @@ func TestWhatIfDocument(t *testing.T) {
 		t.Errorf("bars are %+v", b)
 	}
 	// The interval of a share ends at 0 and 100 %, that of another metric at 0 alone.
-	for label, want := range map[string]float64{"hits in HBM (%)": 4900, "mean TTFT (s)": 9000} {
-		w.Label, w.Cases[0].Knobs[1].Points[1].Low, w.Cases[0].Knobs[1].Points[1].High = label,
+	for metric, want := range map[string]float64{"hits": 4900, "ttft_mean": 9000} {
+		w.Metric, w.Cases[0].Knobs[1].Points[1].Low, w.Cases[0].Knobs[1].Points[1].High = metric,
 			new(-1.5), new(90.0)
 		if b := of("x").Figures[0].Charts[0].Bars[1]; *b.Low != -100 || *b.High != want {
-			t.Errorf("%s: interval %g to %g, want -100 to %g", label, *b.Low, *b.High, want)
+			t.Errorf("%s: interval %g to %g, want -100 to %g", metric, *b.Low, *b.High, want)
 		}
 	}
 	expectIn(t, d.Figures[0].Caption, "a: without effect: idle (7, 8).", "Whiskers")

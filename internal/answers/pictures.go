@@ -103,12 +103,7 @@ func capital(label string) string { return strings.ToUpper(label[:1]) + label[1:
 func (p *panel) lines(c *doc.Chart, m *metrics.Metric) {
 	for i := range p.rows {
 		row, one := &p.rows[i], doc.Point{X: p.rows[i].x}
-		var values []float64
-		for _, s := range row.runs {
-			if y, known := m.Shown(s); known {
-				values = append(values, y)
-			}
-		}
+		values := row.values(m)
 		if len(values) == 0 {
 			continue
 		}

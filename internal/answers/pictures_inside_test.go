@@ -125,7 +125,7 @@ func TestInsideOfRuns(t *testing.T) {
 		t.Errorf("TBT %+v", tbt)
 	}
 	share := of["cdf: 0.5 req/s: time to first token"].Lines[0].Points
-	if share[1].X != 0.5 || share[1].Y != 0.5 || share[2].X != 3 || share[2].Y != 1 {
+	if share[1].X != 0.5 || share[1].Y != 50 || share[2].X != 3 || share[2].Y != 100 {
 		t.Errorf("distribution %+v", share)
 	}
 	hbm := of["timeline-a_b: HBM"].Lines[0].Points
@@ -159,9 +159,9 @@ func TestDamagedTables(t *testing.T) {
 func TestCumulative(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.Float64Range(1e-3, 1e3), 1, 700).Draw(t, "values")
-		points := cumulative(slices.Clone(values), 1)
+		points := cumulative(slices.Clone(values))
 		first, last := points[0], points[len(points)-1]
-		if first.Y != 0 || first.X != slices.Min(values) || last.Y != 1 || last.X != slices.Max(values) {
+		if first.Y != 0 || first.X != slices.Min(values) || last.Y != 100 || last.X != slices.Max(values) {
 			t.Fatalf("from %+v to %+v", first, last)
 		}
 		for i, p := range points[1:] {
@@ -171,7 +171,7 @@ func TestCumulative(t *testing.T) {
 					below++
 				}
 			}
-			if p.X < points[i].X || p.Y <= points[i].Y || p.Y > float64(below)/float64(len(values)) {
+			if p.X < points[i].X || p.Y <= points[i].Y || p.Y > 100*float64(below)/float64(len(values)) {
 				t.Fatalf("share %v at %v, %d of %d values are no larger", p.Y, p.X, below, len(values))
 			}
 		}
@@ -184,7 +184,7 @@ func TestDistributionsShareTheirAxis(t *testing.T) {
 		return &doc.Chart{X: x, Lines: []doc.Line{{Points: []doc.Point{{X: low}, {X: high}}}}}
 	}
 	charts := []*doc.Chart{of("TTFT", 1, 2), of("TBT", 1, 2), of("TTFT", 15, 30), of("TBT", 1, 3)}
-	shareAcross(charts)
+	ofShares(charts)
 	if first, last := charts[0].XEnds, charts[2].XEnds; !slices.Equal(first, last) || first[1] < 30 ||
 		!charts[0].LogX {
 		t.Errorf("TTFT from %v to %v", first, last)

@@ -138,28 +138,26 @@ loads:
 			for k, c := range two {
 				if len(values[k]) > 0 {
 					c.Lines = append(c.Lines, doc.Line{Name: rows[i].series, Bare: true,
-						Points: cumulative(values[k], 1)})
+						Points: cumulative(values[k])})
 				}
 			}
 		}
-		for _, c := range two {
-			if c.Y, c.YEnds = "Share of requests", []float64{0, 1.04}; len(c.Lines) > 0 {
-				charts = append(charts, c)
-			}
-		}
+		charts = append(charts, slices.DeleteFunc(two,
+			func(c *doc.Chart) bool { return len(c.Lines) == 0 })...)
 	}
-	shareAcross(charts)
+	ofShares(charts)
 	return charts, nil
 }
 
-// shareAcross gives charts with the same x quantity one x axis, so that they can be compared. The
-// axis is logarithmic if values are far apart.
-func shareAcross(charts []*doc.Chart) {
+// ofShares sets the axes of distributions. Charts with the same x quantity have one x axis, so that
+// they can be compared. It is logarithmic if values are far apart.
+func ofShares(charts []*doc.Chart) {
 	of := map[string][]doc.Line{}
 	for _, c := range charts {
 		of[c.X] = append(of[c.X], c.Lines...)
 	}
 	for _, c := range charts {
+		c.Y, c.YEnds = "Share of requests (%)", []float64{0, 104}
 		low, high := math.Inf(1), math.Inf(-1)
 		for _, l := range of[c.X] {
 			low, high = min(low, l.Points[0].X), max(high, l.Points[len(l.Points)-1].X)

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/internal/doc"
 	"github.com/sparseserve/sparseserve/internal/stats"
@@ -175,15 +177,23 @@ func (r *runRow) with(other *runRow) bool {
 	return r.load == other.load && slices.Equal(r.set, other.set)
 }
 
-// mean returns the mean of a metric over the runs that have it.
-func (r *runRow) mean(m *metrics.Metric) (mean float64, known bool) {
-	sum, n := 0.0, 0
+// values lists a metric of the runs that have it.
+func (r *runRow) values(m *metrics.Metric) (all []float64) {
 	for _, s := range r.runs {
-		if v, ok := m.Shown(s); ok && s.Completed > 0 {
-			sum, n = sum+v, n+1
+		if v, known := m.Shown(s); known && s.Completed > 0 {
+			all = append(all, v)
 		}
 	}
-	return sum / float64(max(1, n)), n > 0
+	return all
+}
+
+// mean returns the mean of a metric over the runs that have it.
+func (r *runRow) mean(m *metrics.Metric) (mean float64, known bool) {
+	all := r.values(m)
+	if len(all) == 0 {
+		return 0, false
+	}
+	return stat.Mean(all, nil), true
 }
 
 // cell shows the mean of a metric, or a dash.

@@ -186,7 +186,9 @@ func knobEffects(w *whatif.Result, c *whatif.Case, knobs []*whatif.KnobResult) (
 	most := math.Inf(1)
 	if c.Base.Value == 0 {
 		chart.Y = w.Label
-	} else if strings.HasSuffix(w.Label, "(%)") {
+	} else if slices.ContainsFunc(metrics.All(), func(m metrics.Metric) bool {
+		return m.Key == w.Metric && m.Unit == "%"
+	}) {
 		most = 100 * (100/c.Base.Value - 1)
 	}
 	t := doc.Table{Title: "Knobs: " + c.Name, Columns: doc.Columns("knob", ">has", ">value",
