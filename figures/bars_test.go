@@ -20,10 +20,10 @@ func TestBarsFitTheirAxis(t *testing.T) {
 		chart doc.Chart
 		most  float64
 	}{
-		"zeros":    {doc.Chart{Kind: doc.Bars, Bars: barsOf(0, nil)}, 1},
-		"a level":  {doc.Chart{Kind: doc.Bars, Levels: []float64{100}, Bars: barsOf(3, nil)}, 100},
-		"whiskers": {doc.Chart{Kind: doc.Bars, Bars: barsOf(3, &up)}, 7},
-		"one note": {doc.Chart{Kind: doc.Bars, Bars: []doc.Bar{{Note: strings.Repeat("long ", 400),
+		"zeros":    {doc.Chart{Bars: barsOf(0, nil)}, 1},
+		"a level":  {doc.Chart{Levels: []float64{100}, Bars: barsOf(3, nil)}, 100},
+		"whiskers": {doc.Chart{Bars: barsOf(3, &up)}, 7},
+		"one note": {doc.Chart{Bars: []doc.Bar{{Note: strings.Repeat("long ", 400),
 			Parts: []doc.Part{{Value: 2}}}}}, 2},
 	} {
 		plt := newBars(&c.chart).plot(barsWidth)
@@ -65,7 +65,7 @@ func TestACutBarHasAllItsParts(t *testing.T) {
 	parts := func(first, second float64) []doc.Part {
 		return []doc.Part{{Name: "compute", Value: first}, {Name: "loads", Value: second}}
 	}
-	p := newBars(&doc.Chart{Kind: doc.Bars, Bars: []doc.Bar{{Parts: parts(20, 10)},
+	p := newBars(&doc.Chart{Bars: []doc.Bar{{Parts: parts(20, 10)},
 		{Parts: parts(20, 12)}, {Parts: parts(100, 900)}}})
 	cut, whole := p.boxes(&p.Bars[2]), p.boxes(&p.Bars[0])
 	if math.Abs(cut[0][1]-p.cut/10) > 1e-9 || math.Abs(cut[1][1]-p.cut) > 1e-9 ||
@@ -79,7 +79,7 @@ func TestACutBarHasAllItsParts(t *testing.T) {
 
 // The legend has each part once, in its colour.
 func TestPartsOfBars(t *testing.T) {
-	p := newBars(&doc.Chart{Kind: doc.Bars, Bars: []doc.Bar{
+	p := newBars(&doc.Chart{Bars: []doc.Bar{
 		{Name: "a", Parts: []doc.Part{{Name: "x", Color: "#0072b2", Value: 1},
 			{Name: "y", Color: "no colour", Value: 2}}},
 		{Name: "b", Parts: []doc.Part{{Name: "x", Color: "#0072b2", Value: 3}, {Name: "b", Value: 1}}}}})

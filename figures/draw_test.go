@@ -172,8 +172,8 @@ func TestOddFigures(t *testing.T) {
 	}
 	long := strings.Repeat("name ", 5000)
 	for name, c := range map[string]*doc.Chart{
-		"bars": {Kind: doc.Bars, Title: long, Bars: []doc.Bar{{Name: long}}},
-		"heat": {Kind: doc.HeatMap, Title: long, Heat: &doc.Heat{ValuesA: []string{"1"},
+		"bars": {Title: long, Bars: []doc.Bar{{Name: long}}},
+		"heat": {Title: long, Heat: &doc.Heat{ValuesA: []string{"1"},
 			ValuesB: []string{"2"}}},
 		"lines": {Title: long, Lines: []doc.Line{{Name: long}}},
 	} {

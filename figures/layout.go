@@ -50,7 +50,7 @@ type sheet struct {
 }
 
 // isLines reports whether a chart is a line chart.
-func isLines(c *doc.Chart) bool { return c.Kind == doc.Lines || c.Kind == "" }
+func isLines(c *doc.Chart) bool { return len(c.Bars) == 0 && c.Heat == nil }
 
 // layout arranges charts in tiles of one size, under one legend and above the caption: line charts
 // in one or two columns, others in one.
@@ -77,7 +77,7 @@ func layout(f *doc.Figure) *sheet {
 			panels[i], height = newPanel(c, looks), max(height, lowHeight)
 		case isLines(c):
 			panels[i], height = newPanel(c, looks), max(height, panelHeight)
-		case c.Kind == doc.HeatMap:
+		case c.Heat != nil:
 			panels[i] = &heatPanel{c, full}
 			tile = max(heatLeft+heatColumn*vg.Length(len(c.Heat.ValuesA)), 0.6*barsWidth)
 			height = max(height, panelFrame+heatRow*vg.Length(len(c.Heat.ValuesB)))

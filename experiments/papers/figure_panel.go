@@ -64,13 +64,12 @@ func (d *drawing) chart() (*doc.Chart, error) {
 	if err != nil || len(cells) == 0 {
 		return nil, err
 	}
-	c := &doc.Chart{Kind: doc.Lines, Title: d.Title, Y: cmp.Or(d.Label, d.y[0].Label),
+	c := &doc.Chart{Title: d.Title, Y: cmp.Or(d.Label, d.y[0].Label),
 		LogX: d.Doubly, LogY: d.y[0].Log, YEnds: d.Axis}
 	if d.x != nil {
 		c.X = d.x.Label
 	}
 	if d.Bars {
-		c.Kind = doc.Bars
 		d.bars(c, cells)
 	} else {
 		d.lines(c, cells)

@@ -127,7 +127,7 @@ const namedPoints = 3
 
 // overMeasured draws the error of the fit over the measured time.
 func overMeasured(points []fitted) *doc.Chart {
-	c := &doc.Chart{Kind: doc.Lines, Title: points[0].model + ", error of the fit", X: "Measured (us)",
+	c := &doc.Chart{Title: points[0].model + ", error of the fit", X: "Measured (us)",
 		Y: "Fitted less measured (%)",
 		Lines: []doc.Line{{Name: "measured, in the fit", Color: "#0072b2", Dots: true},
 			{Name: "measured, held out", Color: "#c62f1f", Dots: true}},

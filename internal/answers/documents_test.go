@@ -162,7 +162,7 @@ func TestPurchaseCharts(t *testing.T) {
 	}
 	for i, c := range figures[1].Charts {
 		p, share := c.Lines[0].Points[0], a.Choice.Limits[1-i] // TBT is nearer than TTFT
-		if c.Kind != doc.Lines || !c.Lines[0].Dots || c.Levels[0] != a.Limits[i].AskedS ||
+		if !c.Lines[0].Dots || c.Levels[0] != a.Limits[i].AskedS ||
 			c.Title != share.Limit || p.X != 7.7 || p.Y != share.Of*c.Levels[0] {
 			t.Errorf("chart %d is %+v, want %+v of the limit", i, c, share)
 		}

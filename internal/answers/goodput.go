@@ -79,7 +79,7 @@ func sustainedOf(found []capacity.Goodput) []string {
 
 // goodputFigure draws the candidates as bars.
 func goodputFigure(found []capacity.Goodput, asked []string) doc.Figure {
-	c := &doc.Chart{Kind: doc.Bars, Y: "goodput (" + units(found) + ")"}
+	c := &doc.Chart{Y: "goodput (" + units(found) + ")"}
 	for i := range found {
 		g := &found[i]
 		s := doc.Sample{N: len(g.Seeds), Low: g.Low, High: g.High}

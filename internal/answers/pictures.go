@@ -58,7 +58,7 @@ func (v *view) overLoads(levels []string) (all []doc.Figure) {
 		f := doc.Figure{Name: of.file, Title: "Latency and throughput"}
 		for i := range v.panels {
 			p := &v.panels[i]
-			c := &doc.Chart{Kind: doc.Lines, Title: v.title(i), X: v.x.label, Y: capital(m.Label()),
+			c := &doc.Chart{Title: v.title(i), X: v.x.label, Y: capital(m.Label()),
 				LogX: v.x.doubly}
 			if p.lines(c, &m); !v.x.varies {
 				stand(c, p.rows[0].at)
@@ -124,7 +124,7 @@ func stand(c *doc.Chart, group string) {
 		b.Doubt()
 		c.Bars = append(c.Bars, b)
 	}
-	c.Kind, c.Lines, c.X = doc.Bars, nil, ""
+	c.Lines, c.X = nil, ""
 }
 
 // view arranges the rows of runs for pictures: one panel per model and card, over the varied

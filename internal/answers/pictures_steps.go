@@ -154,7 +154,7 @@ func (v *view) phases() []doc.Figure {
 	f := doc.Figure{Name: "time", Title: "Where the time of a step went"}
 	used := map[string]bool{}
 	for i := range v.panels {
-		c := &doc.Chart{Kind: doc.Bars, Title: v.title(i), Y: "Time per step (ms)"}
+		c := &doc.Chart{Title: v.title(i), Y: "Time per step (ms)"}
 		if v.x.varies {
 			c.X = v.x.label
 		}

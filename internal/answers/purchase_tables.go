@@ -131,8 +131,8 @@ func purchaseFigures(a *capacity.Purchase, shown []*capacity.Choice) (figures []
 
 // candidateCharts draws what candidates cost, and how near they are to their limits.
 func candidateCharts(shown []*capacity.Choice) []*doc.Chart {
-	cost := &doc.Chart{Kind: doc.Bars, Title: "What serves the load", Y: "cost ($ an hour)"}
-	near := &doc.Chart{Kind: doc.Bars, Title: "How near its limits", Levels: []float64{100},
+	cost := &doc.Chart{Title: "What serves the load", Y: "cost ($ an hour)"}
+	near := &doc.Chart{Title: "How near its limits", Levels: []float64{100},
 		Y: "used of the nearest limit (%)"}
 	for _, o := range shown {
 		costs := doc.Part{Name: "costs at least this, if it meets the level", Color: dearerColor,
@@ -166,7 +166,7 @@ func limitCharts(a *capacity.Purchase) (charts []*doc.Chart) {
 	colors := []string{"#0072b2", "#e69f00", "#009e73", "#c62f1f", "#a0609a", "#7a7a7a", "#56b4e9",
 		"#1a1a1a"}
 	for _, limit := range a.Limits {
-		c := &doc.Chart{Kind: doc.Lines, Title: limit.Bound, X: "cost ($ an hour)",
+		c := &doc.Chart{Title: limit.Bound, X: "cost ($ an hour)",
 			Y:      "under the load (s)",
 			Levels: []float64{limit.AskedS}}
 		for i := range a.Candidates {

@@ -83,7 +83,7 @@ func byCapacity(trace string, r *traces.Reuse) doc.Figure {
 				Y: 100 * float64(*p.Optimum) / float64(r.PromptTokens)})
 		}
 	}
-	c := &doc.Chart{Kind: doc.Lines, X: "Capacity (GiB of KV)", Y: "Prompt Tokens Found (%)",
+	c := &doc.Chart{X: "Capacity (GiB of KV)", Y: "Prompt Tokens Found (%)",
 		LogX: true, Levels: []float64{100 * r.Unbounded.Share},
 		Lines: drawnLines([]doc.Line{line, some, best})}
 	return doc.Figure{Name: "prefix", Title: "Prefix cache of " + trace, Charts: []*doc.Chart{c},

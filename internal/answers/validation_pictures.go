@@ -50,7 +50,7 @@ func scatter(r *validate.Report, key string, m *metrics.Metric) *doc.Chart {
 	if m.Unit != "" {
 		unit = " (" + m.Unit + ")"
 	}
-	c := &doc.Chart{Kind: doc.Lines, Title: m.Title(), X: "live" + unit, Y: "simulated" + unit,
+	c := &doc.Chart{Title: m.Title(), X: "live" + unit, Y: "simulated" + unit,
 		LogX: true, LogY: true}
 	for _, l := range dots {
 		slices.SortFunc(l.Points, func(a, b doc.Point) int { return cmp.Compare(a.X, b.X) })

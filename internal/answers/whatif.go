@@ -182,7 +182,7 @@ func whole(cases []*whatif.Case) bool {
 // are cut at the possible values.
 func knobEffects(w *whatif.Result, c *whatif.Case, knobs []*whatif.KnobResult) (*doc.Chart,
 	doc.Table) {
-	chart := &doc.Chart{Kind: doc.Bars, Y: "change of " + w.Label + ", %", Title: caseTitle(w, c)}
+	chart := &doc.Chart{Y: "change of " + w.Label + ", %", Title: caseTitle(w, c)}
 	most := math.Inf(1)
 	if c.Base.Value == 0 {
 		chart.Y = w.Label
@@ -255,7 +255,7 @@ func heatOf(w *whatif.Result, c *whatif.Case) (*doc.Chart, doc.Table) {
 		}
 		t.Add(cells...)
 	}
-	return &doc.Chart{Kind: doc.HeatMap, Y: w.Label, Heat: out, Title: caseTitle(w, c)}, t
+	return &doc.Chart{Y: w.Label, Heat: out, Title: caseTitle(w, c)}, t
 }
 
 func knobName(knob string, factor bool) string {

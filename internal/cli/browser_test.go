@@ -56,7 +56,7 @@ async function visit(v) {
     if (!e.closest(".scroll, pre, .chart, details") && e.getBoundingClientRect().right > root.clientWidth + 0.5) v.Wide.push(e.tagName + " " + e.className);
   }
   v.Ground = frame.contentWindow.getComputedStyle(page.body).backgroundColor;
-  const lines = JSON.parse(page.getElementById("charts").textContent).find(c => c.kind === "lines");
+  const lines = JSON.parse(page.getElementById("charts").textContent).find(c => c.lines);
   if (lines) {
     v.Lines = true;
     const e = page.getElementById(lines.id), chart = echarts.getInstanceByDom(e), rect = e.getBoundingClientRect();

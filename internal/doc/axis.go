@@ -32,10 +32,8 @@ func Fit(charts ...*Chart) {
 	var levels []float64
 	given, whole, means := false, false, false
 	for _, c := range charts {
-		if c.Kind == Bars {
-			c.cut()
-		}
-		if c.Kind != Lines && c.Kind != "" {
+		c.cut()
+		if len(c.Bars) > 0 || c.Heat != nil {
 			return
 		}
 		given, whole = given || len(c.YEnds) == 2, whole || c.Whole

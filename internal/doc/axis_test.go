@@ -90,7 +90,7 @@ func TestAxisEndsBelowWhatCollapsed(t *testing.T) {
 // Bars that have collapsed are cut, so that the parts of the others are seen.
 func TestCollapsedBarsAreCut(t *testing.T) {
 	of := func(values ...float64) *Chart {
-		c := &Chart{Kind: Bars}
+		c := &Chart{}
 		for _, v := range values {
 			c.Bars = append(c.Bars, Bar{Parts: []Part{{Value: v / 2}, {Value: v / 2}}})
 		}

@@ -20,20 +20,10 @@ type Figure struct {
 	Minor bool `json:"minor,omitempty"`
 }
 
-// Kind is the type of a chart.
-type Kind string
-
-// Kinds of charts.
-const (
-	Lines   Kind = "lines" // over x
-	Bars    Kind = "bars"  // of parts on top of each other, or changes from 0 as of a tornado
-	HeatMap Kind = "heat"
-)
-
-// Chart is one panel.
+// Chart is one panel: lines over x, bars, or a heat map. Bars have parts on top of each other, or
+// are changes from 0 as of a tornado.
 type Chart struct {
 	ID    string `json:"id,omitempty"` // of its element in HTML
-	Kind  Kind   `json:"kind"`         // empty: Lines
 	Title string `json:"title"`
 	X     string `json:"x"` // labels with units
 	Y     string `json:"y"`

@@ -19,13 +19,13 @@ func every() *doc.Doc {
 		Warnings: []warn.Warning{{Kind: warn.Rejected, Text: "aserious", Of: "aresult"},
 			{Text: "awarning"}, {Kind: warn.Extrapolated, Text: "anote"}},
 		Figures: []doc.Figure{{Title: "afigure", Caption: "acaption", Charts: []*doc.Chart{
-			{Kind: doc.Lines, Title: "achart", X: "anx", Y: "ay", Lines: []doc.Line{{Name: "aline",
+			{Title: "achart", X: "anx", Y: "ay", Lines: []doc.Line{{Name: "aline",
 				Points: []doc.Point{{X: 1, Y: 2, Sample: doc.Sample{Low: &low, High: &high}}}}}},
-			{Kind: doc.Bars, Y: "abary", Bars: []doc.Bar{{Name: "abar",
+			{Y: "abary", Bars: []doc.Bar{{Name: "abar",
 				Parts: []doc.Part{{Name: "apart", Value: 3}}}}},
-			{Kind: doc.Bars, Y: "aneffecty", Bars: []doc.Bar{{Group: "aneffect", Name: "asetting",
+			{Y: "aneffecty", Bars: []doc.Bar{{Group: "aneffect", Name: "asetting",
 				Parts: []doc.Part{{Name: "aneffectpart", Value: -7}}}}},
-			{Kind: doc.HeatMap, Y: "aheaty", Heat: &doc.Heat{A: "aknob", B: "another",
+			{Y: "aheaty", Heat: &doc.Heat{A: "aknob", B: "another",
 				ValuesA: []string{"va"}, ValuesB: []string{"vb"}, Cells: []doc.HeatCell{{Value: 9}}}},
 		}}},
 		Tables: []doc.Table{

@@ -66,7 +66,6 @@ func HTML(w io.Writer, d *doc.Doc) error {
 			doc.Fit(c)
 			p.Charts = append(p.Charts, c)
 			c.ID = fmt.Sprintf("chart-%d", len(p.Charts))
-			c.Kind = cmp.Or(c.Kind, doc.Lines)
 		}
 	}
 	unpacked, err := files.Unpack(bytes.NewReader(library))

@@ -197,6 +197,7 @@
     });
   }
 
+  const kind = c => c.heat ? "heat" : c.bars ? "bars" : "lines";
   const heights = {
     lines: c => c.low ? 190 : 320, bars: c => Math.max(150, c.bars.length * (window.innerWidth < 600 && c.bars.some(b => (b.group || "").length + b.name.length > 36) ? 44 : 30) + 90),
     heat: (c, width) => c.heat.valuesB.length * Math.max(40, 13 * Math.ceil(1.3 * longest(c.heat) / (heatLeft(c.heat, width) - 30))) + 110,
@@ -205,12 +206,12 @@
   const fine = !window.matchMedia("(pointer: coarse)").matches; // a finger's drag scrolls the page
 
   function draw(c) {
-    const element = document.getElementById(c.id), height = heights[c.kind](c, element.clientWidth);
+    const element = document.getElementById(c.id), height = heights[kind(c)](c, element.clientWidth);
     element.style.height = height + "px";
     const live = echarts.getInstanceByDom(element) || echarts.init(element);
     live.resize();
-    live.setOption(options[c.kind](c, element.clientWidth, height), true);
-    if (fine && c.kind === "lines") live.dispatchAction({ type: "takeGlobalCursor", key: "dataZoomSelect", dataZoomSelectActive: true });
+    live.setOption(options[kind(c)](c, element.clientWidth, height), true);
+    if (fine && kind(c) === "lines") live.dispatchAction({ type: "takeGlobalCursor", key: "dataZoomSelect", dataZoomSelectActive: true });
     return live;
   }
 
@@ -222,7 +223,7 @@
       const first = d.live === null;
       d.width = width;
       d.live = draw(d.chart);
-      if (first && d.chart.kind === "lines") d.live.getZr().on("dblclick", () => draw(d.chart));
+      if (first && kind(d.chart) === "lines") d.live.getZr().on("dblclick", () => draw(d.chart));
     });
     document.documentElement.dataset.charts = String(drawn.length);
   }
