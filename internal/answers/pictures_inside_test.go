@@ -161,7 +161,8 @@ func TestCumulative(t *testing.T) {
 		values := rapid.SliceOfN(rapid.Float64Range(1e-3, 1e3), 1, 700).Draw(t, "values")
 		points := cumulative(slices.Clone(values))
 		first, last := points[0], points[len(points)-1]
-		if first.Y != 0 || first.X != slices.Min(values) || last.Y != 100 || last.X != slices.Max(values) {
+		if first.Y != 0 || first.X != slices.Min(values) || last.Y != 100 ||
+			last.X != slices.Max(values) {
 			t.Fatalf("from %+v to %+v", first, last)
 		}
 		for i, p := range points[1:] {
