@@ -19,11 +19,11 @@ func replayed(t *testing.T, file string) (all []sim.Arrival, warnings []warn.War
 	t.Helper()
 	s := DefaultSpec()
 	s.Trace, s.Requests, s.Tokenizer = filepath.Join("testdata", file), 0, string(Llama3)
-	timed, err := s.Timed()
+	has, err := s.Traits()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Arrivals, s.Rate = ArrivalsTrace, 0; !timed {
+	if s.Arrivals, s.Rate = ArrivalsTrace, 0; !has.Timed {
 		s.Arrivals, s.Rate = ArrivalsFixed, 1
 	}
 	stream, err := Open(s, 1)

@@ -71,6 +71,32 @@ func openTrace(path string, o options) (source, string, error) {
 	return src, format, nil
 }
 
+// Traits are what the requests of a workload have.
+type Traits struct {
+	Format string // of a file, or of the built-in mix; empty: lengths are generated
+	Timed  bool   // arrival times of their own
+	Texts  bool   // prompts that a tokenizer counts
+	Turns  bool   // conversations, whose turns wait for the answers before
+}
+
+// Traits reads the beginning of a file to find what its requests have.
+func (s Spec) Traits() (Traits, error) {
+	switch s.Trace {
+	case BuiltIn:
+		return Traits{Format: FormatLongBench, Texts: true}, nil
+	case Sessions:
+		return Traits{Turns: true}, nil
+	case Synthetic:
+		return Traits{}, nil
+	}
+	src, format, err := openTrace(s.Trace, wholeFile(s.Format))
+	if err != nil {
+		return Traits{}, err
+	}
+	_, turns := src.(*sessions)
+	return Traits{format, src.timed(), src.texts(), turns}, src.Close()
+}
+
 // noFile returns the error for a path that does not exist.
 func noFile(path string) error {
 	generated := []string{BuiltIn, Synthetic, Sessions}

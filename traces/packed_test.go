@@ -60,8 +60,8 @@ func TestPipes(t *testing.T) {
 			t.Errorf("%v, want %v", got, want)
 		}
 	}
-	if timed, err := s.Timed(); !timed || err != nil || Count(s) != len(want) {
-		t.Errorf("timed %v, %v; %d requests", timed, err, Count(s))
+	if has, err := s.Traits(); !has.Timed || err != nil || Count(s) != len(want) {
+		t.Errorf("timed %v, %v; %d requests", has.Timed, err, Count(s))
 	}
 }
 

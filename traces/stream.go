@@ -77,18 +77,6 @@ func Open(spec Spec, seed uint64, model ...Tokenizer) (*Stream, error) {
 	return s, nil
 }
 
-// Timed reports whether a trace has its own arrival times.
-func (s Spec) Timed() (bool, error) {
-	if !s.FromFile() {
-		return false, nil
-	}
-	src, _, err := openTrace(s.Trace, wholeFile(s.Format))
-	if err != nil {
-		return false, err
-	}
-	return src.timed(), src.Close()
-}
-
 func (s *Stream) begin(seed uint64) (err error) {
 	switch {
 	case s.spec.Arrivals == ArrivalsClosed:

@@ -76,16 +76,23 @@ func TestRowsLeftOutAreCounted(t *testing.T) {
 	}
 }
 
-func TestTimed(t *testing.T) {
-	for trace, want := range map[string]bool{
-		BuiltIn: false, "testdata/longbench": false, "testdata/vidur_lengths.csv": false,
-		"testdata/vidur.csv":      true,
-		"testdata/mooncake.jsonl": true, "testdata/burstgpt.csv": true, "testdata/azure2024.csv": true,
+func TestTraits(t *testing.T) {
+	for trace, want := range map[string]Traits{
+		BuiltIn: {Format: FormatLongBench, Texts: true}, Sessions: {Turns: true}, Synthetic: {},
+		"testdata/longbench":               {Format: FormatLongBench, Texts: true},
+		"testdata/vidur_lengths.csv":       {Format: FormatVidur},
+		"testdata/vidur.csv":               {Format: FormatVidur, Timed: true},
+		"testdata/azure2024.csv":           {Format: FormatAzure, Timed: true},
+		"testdata/burstgpt.csv":            {Format: FormatBurstGPT, Timed: true},
+		"testdata/mooncake.jsonl":          {Format: FormatMooncake, Timed: true},
+		"testdata/vllm_custom.jsonl":       {Format: FormatCustom, Texts: true},
+		"testdata/aiperf.jsonl":            {Format: FormatMultiTurn, Texts: true, Turns: true},
+		"testdata/mooncake_sessions.jsonl": {Format: FormatMooncake, Timed: true, Turns: true},
 	} {
 		s := DefaultSpec()
 		s.Trace = trace
-		if timed, err := s.Timed(); err != nil || timed != want {
-			t.Errorf("%s: timed %v, error %v", trace, timed, err)
+		if has, err := s.Traits(); err != nil || has != want {
+			t.Errorf("%s: %+v, want %+v, error %v", trace, has, want, err)
 		}
 	}
 }

@@ -1,11 +1,6 @@
 package traces
 
-import (
-	"slices"
-
-	"github.com/sparseserve/sparseserve/internal/files"
-	"github.com/sparseserve/sparseserve/internal/warn"
-)
+import "github.com/sparseserve/sparseserve/internal/warn"
 
 // Tokenizer is the name of the tokenizer that counts prompt lengths.
 type Tokenizer string
@@ -25,20 +20,3 @@ const (
 	Llama2 Tokenizer = "llama2" // 32,000 tokens
 	Llama3 Tokenizer = "llama3" // 128,256 tokens
 )
-
-// IsOf reports whether the trace has one of the formats. The built-in mix has LongBench's. Standard
-// input, which is read once, may have any format.
-func (s Spec) IsOf(formats ...string) bool {
-	if s.Trace == BuiltIn {
-		return slices.Contains(formats, FormatLongBench)
-	}
-	if !s.FromFile() || s.Trace == files.Stdin {
-		return s.FromFile()
-	}
-	src, format, err := openTrace(s.Trace, wholeFile(s.Format))
-	if err != nil {
-		return false
-	}
-	src.Close()
-	return slices.Contains(formats, format)
-}

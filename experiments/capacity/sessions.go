@@ -32,18 +32,11 @@ func RateUnit(w *traces.Spec) string {
 }
 
 func hasTurns(w *traces.Spec) bool {
-	switch {
-	case w.Trace == traces.Sessions:
-		return true
-	case !w.FromFile() || w.Arrivals == traces.ArrivalsTrace:
+	if w.FromFile() && w.Arrivals == traces.ArrivalsTrace {
 		return false
 	}
-	stream, err := traces.Open(*w, 0)
-	if err != nil { // a run returns that error
-		return false
-	}
-	defer stream.Close()
-	return stream.HasTurns()
+	has, _ := w.Traits() // a run returns the error
+	return has.Turns
 }
 
 // turnsOf returns the session lengths of a workload: quantiles of the configured distribution at

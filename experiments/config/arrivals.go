@@ -61,11 +61,11 @@ func (l *loader) ownArrivals() error {
 	if w.Trace == "" || !w.HasRate() || l.chosen("workload.rate") || l.search {
 		return nil
 	}
-	timed, err := w.Timed()
+	has, err := w.Traits()
 	if err != nil {
 		return nil // inputs.trace finds it again, once the keys are known to be right
 	}
-	if timed && !l.chosen("workload.arrivals") {
+	if has.Timed && !l.chosen("workload.arrivals") {
 		w.Arrivals = traces.ArrivalsTrace
 		return nil
 	}
@@ -74,7 +74,7 @@ func (l *loader) ownArrivals() error {
 	}
 	reason := fmt.Sprintf("not set, and %s has no arrival times of its own; set it to "+
 		"requests/s, or workload.concurrency or workload.stages", w.Trace)
-	if timed {
+	if has.Timed {
 		reason = fmt.Sprintf("not set, and workload.arrivals = %q needs one, in requests/s; without "+
 			"both keys requests arrive at the times of %s", w.Arrivals, w.Trace)
 	}

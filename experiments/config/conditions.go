@@ -127,11 +127,9 @@ var conditions = map[string]condition{
 
 	"file": {"a file as workload.trace", ofLoad(traces.Spec.FromFile)},
 	"longbench": {`lengths of LongBench (workload.trace = "longbench", or a file of its format)`,
-		ofLoad(func(w traces.Spec) bool { return w.IsOf(traces.FormatLongBench) })},
-	"texts": {`texts (workload.trace = "longbench", or a file of its or ShareGPT's format)`,
-		ofLoad(func(w traces.Spec) bool {
-			return w.IsOf(traces.FormatLongBench, traces.FormatShareGPT)
-		})},
+		ofTraits(func(t *traces.Traits) bool { return t.Format == traces.FormatLongBench })},
+	"texts": {`texts (workload.trace = "longbench", or a file of texts)`,
+		ofTraits(func(t *traces.Traits) bool { return t.Texts })},
 	"system_prompts": {"system prompts (sessions.system_prompts above 0)",
 		ofLoad(func(w traces.Spec) bool { return w.SystemPrompts > 0 })},
 
@@ -168,6 +166,14 @@ func ofSystem(holds func(*sim.Spec) bool) func(*Point, *llm.Model) bool {
 
 func ofLoad(holds func(traces.Spec) bool) func(*Point, *llm.Model) bool {
 	return func(p *Point, _ *llm.Model) bool { return holds(p.Workload) }
+}
+
+// ofTraits holds for no file that cannot be read; that is another error.
+func ofTraits(holds func(*traces.Traits) bool) func(*Point, *llm.Model) bool {
+	return ofLoad(func(w traces.Spec) bool {
+		has, err := w.Traits()
+		return err == nil && holds(&has)
+	})
 }
 
 func ofSLO(holds func(*SLO) bool) func(*Point, *llm.Model) bool {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,14 @@ func TestKeysWithoutEffectAreWarnedOf(t *testing.T) {
 		"selection.policy = \"quest\"\n"+
 		"[[systems]]\nname = \"b\"\npreset = \"vllm-so\"\nselection.epsilon = 0.5\n"+
 		"[card]\nhbm_size = 70\ncpu_cores = 8\n")
+	const texts, lengths = "texts.jsonl", "lengths.csv" // beside c.toml
+	for name, text := range map[string]string{
+		texts:   `{"prompt": "one two three", "output_tokens": 5}`,
+		lengths: "prompt_tokens,output_tokens\n10,5\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, c := range []struct {
 		path string
 		sets []string
@@ -44,6 +53,10 @@ func TestKeysWithoutEffectAreWarnedOf(t *testing.T) {
 				"--set card.link_nominal=60: has no effect in any run; it needs card.link_h2d or"}},
 		{"", []string{"fleet.router=round-robin"},
 			[]string{"--set fleet.router=round-robin: has no effect in any run; it needs several replicas"}},
+		{"", []string{"workload.trace=" + texts, "workload.rate=1",
+			"workload.tokenizer=llama2"}, nil},
+		{"", []string{"workload.trace=" + lengths, "workload.rate=1", "workload.tokenizer=llama2"},
+			[]string{"--set workload.tokenizer=llama2: has no effect in any run; it needs texts"}},
 		{file, nil, []string{
 			`c.toml:16: card.cpu_cores = 8: has no effect in any run; it needs saves that the host scatters`,
 			`c.toml:2: slo.ttft_stat = "p50": has no effect in any run; it needs a bound (slo.ttft_s above 0)`,
