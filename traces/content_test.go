@@ -120,6 +120,13 @@ func TestBlocksOfOtherSizes(t *testing.T) {
 		!strings.HasPrefix(warnings[0].Text, "1 of 3 requests have images (type)") {
 		t.Errorf("warnings %v, want one of images", warnings)
 	}
+	// Where the last block has no id, the others tell the size.
+	all, _, err = read(fmt.Sprintf(row, 0, 0.5, 75, "text", "1, 2, 3, 4") +
+		fmt.Sprintf(row, 1, 0.5, 40, "text", "1, 2"))
+	if err != nil || len(all) != 2 || !slices.Equal(all[1].Content.Prompt,
+		[]prefix.Piece{{ID: 2, Tokens: 16}, {ID: 3, Tokens: 16}}) {
+		t.Errorf("%v, %v, want two blocks of 16 tokens", all, err)
+	}
 	for name, line := range map[string]string{
 		"another size": fmt.Sprintf(row, 3, 3.0, 600, "text", "0, 1"),
 		"one id":       `{"timestamp": 1, "input_length": 5000, "output_length": 5, "hash_ids": [1]}`,

@@ -73,12 +73,15 @@ func blocksOf(ids []uint64, block, prompt int) *prefix.Content {
 	return c
 }
 
-// blockOf returns the power of two of tokens per block with which a prompt has n blocks, n above 1.
-// It is 512, Mooncake's, if there is none.
+// blockOf returns the power of two of tokens per block with which a prompt has n blocks, n above 1,
+// the last one shorter or, if no power of two fits, without an id. It is 512, as in Mooncake, if
+// neither fits.
 func blockOf(n, prompt int) int {
-	for block := leastBlock; block <= mostBlock; block *= 2 {
-		if (prompt+block-1)/block == n {
-			return block
+	for _, short := range []int{1, 0} { // blocks of the rest of a prompt
+		for block := leastBlock; block <= mostBlock; block *= 2 {
+			if (prompt+short*(block-1))/block == n {
+				return block
+			}
 		}
 	}
 	return 512
