@@ -67,6 +67,19 @@ func (s *Server) BatchContexts() (contexts []int) {
 	return contexts
 }
 
+// HitBeyondLost returns the token-layers that other requests have computed for the prefills that
+// restart in the running step: what they hit beyond what they had computed before a preemption.
+func (s *Server) HitBeyondLost() (n int64) {
+	for i := range s.step.batch.Prefills {
+		seg := &s.step.batch.Prefills[i]
+		if r := s.requests[seg.Req]; r.record.Preemptions > 0 && seg.TokenFrom == r.Hit &&
+			seg.LayerFrom == 0 {
+			n += int64(max(0, r.Hit-r.Lost) * s.Model.Layers)
+		}
+	}
+	return n
+}
+
 // Holdings is what requests hold of a server.
 type Holdings struct{ Requests, Granted, Reserved, Held, Saves int64 }
 
