@@ -28,15 +28,15 @@ func (s *Spec) NoHot() string {
 	switch {
 	case !s.Offload.On || !s.Sparse():
 		return "needs offload.on = true and selection.on = true: the other tokens are in DRAM"
-	case s.Selection.Per == PerQueryHead || s.Selection.Recording != "" || s.Progressive() ||
-		s.Selection.Policy == "infinigen" || s.Selection.Policy == "streaming":
+	case s.Selection.Per == PerQueryHead || s.Selection.Recording != "" ||
+		!s.Algorithm().Fixed:
 		return "is simulated with selections of a fixed size: a top-k algorithm, nothing recorded"
 	case s.Selection.DenseLayers > 0:
 		return fmt.Sprintf("holds no layer whole: selection.dense_layers = %d", s.Selection.DenseLayers)
 	case s.HotBlocks() < SelectedBlocks(s):
 		return fmt.Sprintf("must hold what a step selects, selection.budget_tokens = %d, in blocks of %d",
 			s.Selection.BudgetTokens, s.BlockTokens)
-	case s.Prefill.Split != "plain" && s.Prefill.Split != "chunked":
+	case s.Segmented():
 		return fmt.Sprintf("has prompts in HBM until they are prefilled: prefill.split = %q",
 			s.Prefill.Split)
 	case s.PrefixCache.Attend == PrefixSelected:

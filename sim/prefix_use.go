@@ -58,7 +58,7 @@ func (s *Spec) NoPrefixCache() string {
 	case s.Offload.On && s.PrefixCache.Mode == PrefixTree:
 		return "is in DRAM with offload.on = true, as SparseServe's systems have it, and of vLLM's " +
 			"blocks there: use \"vllm\""
-	case !s.Offload.On && s.Prefill.Split != "plain" && s.Prefill.Split != "chunked":
+	case !s.Offload.On && s.Segmented():
 		return fmt.Sprintf("in HBM needs prefills that compute all layers of a token at once: "+
 			"prefill.split = %q", s.Prefill.Split)
 	}

@@ -76,7 +76,7 @@ func (c *Config) windowLayers() memory.WindowLayers {
 	unit, spec := c.layersOfBlock(), &c.Spec
 	l := memory.WindowLayers{Full: (c.Model.Layers - c.Model.WindowLayers) / unit,
 		Windowed: c.Model.WindowLayers / unit, Tokens: c.Model.BoundTokens, Step: c.Model.MaxContext}
-	if spec.Prefill.Split == "chunked" && sched.AllocatesByChunk(spec.Scheduler) {
+	if spec.Prefill.Split == sched.Chunked && sched.AllocatesByChunk(spec.Scheduler) {
 		l.Step = min(l.Step, max(1, min(spec.Prefill.ChunkTokens, spec.MaxTokens)))
 	}
 	return l

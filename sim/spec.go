@@ -246,15 +246,21 @@ func (s *Spec) SparsePrefill() bool {
 }
 
 // Segmented reports whether prefills run layer by layer.
-func (s *Spec) Segmented() bool {
-	return (&sched.Planner{Mode: s.Prefill.Split}).Segmented()
-}
+func (s *Spec) Segmented() bool { return sched.Segmented(s.Prefill.Split) }
 
 // Sparse reports whether decode attention selects blocks.
 func (s *Spec) Sparse() bool { return s.Selection.On && s.Selection.Policy != dsa.FullName }
 
+// Algorithm returns the selection algorithm; an empty one if none has its name.
+func (s *Spec) Algorithm() *dsa.Algorithm {
+	if a, err := dsa.AlgorithmNamed(s.Selection.Policy); err == nil {
+		return a
+	}
+	return &dsa.Algorithm{}
+}
+
 // Progressive reports whether decode attention runs in microbatches until it reaches its threshold.
-func (s *Spec) Progressive() bool { return s.Sparse() && s.Selection.Policy == "psa" }
+func (s *Spec) Progressive() bool { return s.Sparse() && s.Selection.Policy == dsa.PSAName }
 
 // Policy returns the selection algorithm of sparse attention for a model with the given number of
 // query heads per KV head.

@@ -27,7 +27,7 @@ func (s *Spec) NoSpeculation() string {
 	case s.Offload.On && !s.Hot():
 		return "needs offload.on = false or hot buffers: the shared cache has one query of a request " +
 			"a step"
-	case s.Prefill.Split != "plain" && s.Prefill.Split != "chunked":
+	case s.Segmented():
 		return "needs prefill.split = \"plain\" or \"chunked\": drafts begin with all layers of a prompt"
 	case s.MaxTokens <= s.Speculation.Tokens:
 		return "leaves no decode within max_tokens: each verifies one token more than it drafts"

@@ -123,7 +123,7 @@ func (c *Config) deviceUses(m cuda.Machine, l *Load) ([]use, error) {
 			pieces += uses[len(uses)-1].bytes
 		}
 	}
-	if s.Offload.On && (s.Prefill.Split == "layer" || s.Prefill.Split == "layer-chunked") {
+	if s.Offload.On && s.Segmented() {
 		hidden := int64(l.Prompt) * int64(md.Hidden) * 2
 		layer := int64(geo.Blocks(l.Prompt)*geo.KVHeads) * geo.BlockBytes
 		open := int64(geo.Groups()) * geo.BlockBytes

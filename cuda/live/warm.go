@@ -44,8 +44,7 @@ type warmUp struct {
 
 func (w *warmUp) run() error {
 	d := w.d
-	segmented := d.offload && (d.cfg.Spec.Prefill.Split == "layer" ||
-		d.cfg.Spec.Prefill.Split == "layer-chunked")
+	segmented := d.offload && d.cfg.Spec.Segmented()
 	bounds := []int{0, d.geo.BlockTokens + 3, w.prompt} // the second chunk has a prefix
 	if segmented {
 		bounds = []int{0, w.prompt}

@@ -127,7 +127,7 @@ var selectionRules = []rule{
 	{key: "system.block_tokens", with: "selection.policy",
 		reason: "must be 1: infinigen selects tokens",
 		when: ofSystem(func(s *sim.Spec) bool {
-			return s.Sparse() && s.Selection.Policy == "infinigen" && s.BlockTokens != 1
+			return s.Sparse() && s.Algorithm().Tokens && s.BlockTokens != 1
 		})},
 }
 

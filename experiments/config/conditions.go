@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/hw/cost"
@@ -34,7 +33,7 @@ var conditions = map[string]condition{
 	"selects": {`selection.on = true`,
 		ofSystem(func(s *sim.Spec) bool { return s.Selection.On })},
 	"fixed": {`a selection of a fixed size, as selection.policy = "arkvale"`,
-		ofSystem(func(s *sim.Spec) bool { return algorithm(s).Fixed })},
+		ofSystem(func(s *sim.Spec) bool { return s.Algorithm().Fixed })},
 	"scored": {"scores that decide: offload.on = true, output.recall_proxy = true, or a " +
 		"selection " +
 		"whose size depends on them (list selections)", scored},
@@ -42,7 +41,9 @@ var conditions = map[string]condition{
 		ofSystem(func(s *sim.Spec) bool { return s.Selection.Recording == "" })},
 	"psa": {`selection.policy = "psa"`, ofSystem((*sim.Spec).Progressive)},
 	"infinigen": {`selection.policy = "infinigen"`,
-		ofSystem(func(s *sim.Spec) bool { return s.Sparse() && s.Selection.Policy == "infinigen" })},
+		ofSystem(func(s *sim.Spec) bool {
+			return s.Sparse() && s.Selection.Policy == dsa.InfiniGenName
+		})},
 	"offload": {"offload.on = true", ofSystem(func(s *sim.Spec) bool { return s.Offload.On })},
 	"cache": {"one cache for all requests (offload.on = true, offload.hot_buffer = 0)",
 		ofSystem(func(s *sim.Spec) bool { return s.Offload.On && !s.Hot() })},
@@ -88,9 +89,7 @@ var conditions = map[string]condition{
 			return s.Prefill.Split == "chunked" || s.Prefill.MaxInject == 0 && s.Prefill.Split != "plain"
 		})},
 	"layers": {`prompts by layers (prefill.split = "layer" or "layer-chunked")`,
-		ofSystem(func(s *sim.Spec) bool {
-			return strings.HasPrefix(s.Prefill.Split, "layer")
-		})},
+		ofSystem((*sim.Spec).Segmented)},
 	"minference":     prefills(sim.PrefillMInference),
 	"a-shape":        prefills(string(pattern.AShape)),
 	"vertical-slash": prefills(string(pattern.VerticalSlash)),
@@ -213,26 +212,18 @@ func ofTraces(words string, names ...string) condition {
 
 func digests(digest dsa.Digest, selection string) condition {
 	return condition{fmt.Sprintf("selection.policy = %q or another of its scores (list selections)",
-		selection), ofSystem(func(s *sim.Spec) bool { return algorithm(s).Digest == digest })}
-}
-
-// algorithm returns the selection algorithm of a system; an empty one if it has none.
-func algorithm(s *sim.Spec) *dsa.Algorithm {
-	if a, err := dsa.AlgorithmNamed(s.Selection.Policy); err == nil {
-		return a
-	}
-	return &dsa.Algorithm{}
+		selection), ofSystem(func(s *sim.Spec) bool { return s.Algorithm().Digest == digest })}
 }
 
 // scored reports whether the choice of selected blocks affects a run. For blocks in HBM only their
 // number affects the time.
 func scored(p *Point, _ *llm.Model) bool {
-	return p.System.Offload.On || p.Output.RecallProxy || !algorithm(&p.System).Fixed ||
+	return p.System.Offload.On || p.Output.RecallProxy || !p.System.Algorithm().Fixed ||
 		p.System.Selection.Per == sim.PerQueryHead
 }
 
 func weighs(p *Point, _ *llm.Model) bool {
-	a := algorithm(&p.System)
+	a := p.System.Algorithm()
 	return p.Output.RecallProxy || a.Name != "" && a.Make(&dsa.Options{}).Weighs() ||
 		p.System.Offload.Eviction == kv.ByScore
 }

@@ -98,8 +98,7 @@ func (r *ReplayReport) asMeasured() AsMeasured {
 
 // mayHit reports whether the configured system is also simulated with prefix hits.
 func mayHit(c *config.Point) bool {
-	s := &c.System
-	return !s.Offload.On && (s.Prefill.Split == "plain" || s.Prefill.Split == "chunked")
+	return !c.System.Offload.On && !c.System.Segmented()
 }
 
 // String describes the result, and how to override it.

@@ -12,6 +12,12 @@ const FullName = "full"
 // IndexerName names the selection of an indexer; only models with an indexer have it.
 const IndexerName = "indexer"
 
+// PSAName names progressive attention, InfiniGenName the selection of tokens by a margin.
+const (
+	PSAName       = "psa"
+	InfiniGenName = "infinigen"
+)
+
 // everyBlock is the K of full attention.
 const everyBlock = math.MaxInt - 1
 
@@ -60,7 +66,7 @@ var Algorithms = []Algorithm{
 	{IndexerName, "top-k of tokens by a lightning indexer (DSA)", Indexed, true, false, topKOf},
 	{"streaming", "sinks and window alone", CuboidMean, false, false,
 		func(*Options) Policy { return TopK{} }},
-	{"psa", "progressively, until selection.epsilon of the attention is reached", CuboidMean, false,
+	{PSAName, "progressively, until selection.epsilon of the attention is reached", CuboidMean, false,
 		false, func(o *Options) Policy {
 			p := PSA{Epsilon: o.Epsilon, Microbatch: o.Microbatch}
 			if o.Pipelined {
@@ -71,8 +77,8 @@ var Algorithms = []Algorithm{
 			}
 			return PSALayer{p}
 		}},
-	{"infinigen", "tokens within selection.margin of the highest speculated score", Speculated, false,
-		true, func(o *Options) Policy {
+	{InfiniGenName, "tokens within selection.margin of the highest speculated score", Speculated,
+		false, true, func(o *Options) Policy {
 			return InfiniGen{Margin: o.Margin, Most: 0.2}
 		}},
 }

@@ -27,9 +27,21 @@ type Budget struct {
 	Prefills int   // already in the batch
 }
 
+// How prefills are split (Planner.Next).
+const (
+	Plain        = "plain"
+	Chunked      = "chunked"
+	Layer        = "layer"
+	LayerChunked = "layer-chunked"
+)
+
+// Segmented reports whether prefills that are split so run layer by layer and hold only one layer's
+// KV.
+func Segmented(mode string) bool { return mode == Layer || mode == LayerChunked }
+
 // Planner splits prefills into segments.
 type Planner struct {
-	Mode      string // plain | chunked | layer | layer-chunked
+	Mode      string // Plain, Chunked, Layer or LayerChunked
 	Layers    int    // of the model
 	Chunk     int    // largest number of tokens of a chunk
 	MaxInject int64  // maxInjectToken in token-layers
@@ -46,9 +58,6 @@ func (p *Planner) loads(r *Request, from int) int {
 	return int(p.LoadWeight * float64(r.Hit))
 }
 
-// Segmented reports whether prefills run layer by layer and hold only one layer's KV.
-func (p *Planner) Segmented() bool { return p.Mode == "layer" || p.Mode == "layer-chunked" }
-
 // Next returns the next segment of a prefill within the budget, and deducts it from the budget.
 // ok is false if no segment fits in this iteration.
 //
@@ -60,11 +69,11 @@ func (p *Planner) Segmented() bool { return p.Mode == "layer" || p.Mode == "laye
 //     tokens.
 func (p *Planner) Next(r *Request, b *Budget) (s Segment, ok bool) {
 	switch p.Mode {
-	case "plain":
+	case Plain:
 		s, ok = p.plain(r, b)
-	case "chunked":
+	case Chunked:
 		s, ok = p.chunk(r, b)
-	case "layer", "layer-chunked":
+	case Layer, LayerChunked:
 		s, ok = p.layers(r, b)
 	default:
 		panic("sched: unknown prefill plan " + p.Mode)
@@ -99,7 +108,7 @@ func (p *Planner) chunk(r *Request, b *Budget) (Segment, bool) {
 
 func (p *Planner) layers(r *Request, b *Budget) (Segment, bool) {
 	n, loads := int64(r.Target-r.Hit), int64(p.loads(r, r.LayerTokens))
-	if p.Mode == "layer-chunked" && (n > p.MaxInject || r.LayerTokens > 0) {
+	if p.Mode == LayerChunked && (n > p.MaxInject || r.LayerTokens > 0) {
 		from := max(r.Hit, r.LayerTokens)
 		n = min(int64(r.Target-from), b.Inject)
 		if n <= 0 {
@@ -124,7 +133,7 @@ func (p *Planner) layers(r *Request, b *Budget) (Segment, bool) {
 // Commit records that a segment has run.
 func (p *Planner) Commit(s *Segment) {
 	r := s.Req
-	if !p.Segmented() {
+	if !Segmented(p.Mode) {
 		r.Done = s.TokenTo
 		return
 	}

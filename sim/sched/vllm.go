@@ -11,7 +11,7 @@ package sched
 // Without chunking, waiting prefills run first, in separate batches.
 func (s *Scheduler) vllm() {
 	b := s.budget()
-	if s.cfg.Planner.Mode == "plain" {
+	if s.cfg.Planner.Mode == Plain {
 		if s.admitWaiting(&b); len(s.candidates) > 0 {
 			return
 		}
@@ -29,7 +29,7 @@ func (s *Scheduler) vllm() {
 		}
 		s.prefill(r, &b)
 	}
-	if s.cfg.Planner.Mode != "plain" {
+	if s.cfg.Planner.Mode != Plain {
 		s.admitWaiting(&b)
 	}
 }
