@@ -216,10 +216,10 @@ func (s *Process) fillScore(family, n, page int, sheet *dsa.Sheet) {
 		sheet.Score = make([][]float32, 1)
 	}
 	score := append(sheet.Score[0][:0], sheet.Critical...)
-	s.disturb(score, n, page, family, sheet.First, s.p.Error, scoreError)
+	add(score, n, sheet.First, float32(s.p.Error), s.errorsOf(family, page, scoreError))
 	if estimate := s.p.errorOf(sheet.Digest); estimate > 0 { // a digest with its own error
 		copy(sheet.Critical, score)
-		s.disturb(sheet.Critical, n, 1, family, sheet.First, estimate, digestError)
+		add(sheet.Critical, n, sheet.First, float32(estimate), s.errorsOf(family, 1, digestError))
 	}
 	if sheet.Score[0] = score; sheet.Weighs {
 		s.perQueryHead(family, n, sheet, &sheet.Score, score)

@@ -63,13 +63,9 @@ const (
 	queryError  = 0x9e7
 )
 
-// disturb adds errors with the given standard deviation to scores, [steps][n]. Candidates of
-// one page share an error.
-func (s *Process) disturb(dst []float32, n, page, family, first int, deviation float64,
-	what uint64) {
-	add(dst, n, first, float32(deviation), func(b int) blockColumn {
-		return s.errorColumn(family, b/page, what)
-	})
+// errorsOf returns the errors of candidates. Candidates of one page share an error.
+func (s *Process) errorsOf(family, page int, what uint64) func(b int) blockColumn {
+	return func(b int) blockColumn { return s.errorColumn(family, b/page, what) }
 }
 
 // add adds the scaled columns of n candidates to scores, [steps][n].
@@ -100,7 +96,8 @@ func (s *Process) perQueryHead(family, n int, sheet *dsa.Sheet, heads *[][]float
 		if (*heads)[q] = own; sheet.Apart {
 			s.depart(own, n, family, q, sheet.First)
 		} else {
-			s.disturb(own, n, 1, family, sheet.First, s.p.Group, queryError+uint64(q)<<16)
+			add(own, n, sheet.First, float32(s.p.Group),
+				s.errorsOf(family, 1, queryError+uint64(q)<<16))
 		}
 	}
 }
