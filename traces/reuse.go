@@ -5,7 +5,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/internal/warn"
 	"github.com/sparseserve/sparseserve/sim"
-	"github.com/sparseserve/sparseserve/sim/prefix"
+	"github.com/sparseserve/sparseserve/traces/reuse"
 )
 
 // KV is the KV of a prefix cache: blocks of a model.
@@ -19,7 +19,7 @@ type KV struct {
 }
 
 // Reuse is the prefix cache reuse of a trace's prompts if requests are served sequentially, in
-// whole blocks under LRU (sim/prefix).
+// whole blocks under LRU (package reuse).
 type Reuse struct {
 	KV
 	PromptTokens int64     `json:"prompt_tokens"`
@@ -45,7 +45,7 @@ type Cached struct {
 // reused counts reuse request by request, starting at the first request with content.
 type reused struct {
 	kv     KV
-	stack  *prefix.Stack
+	stack  *reuse.Stack
 	before int64 // prompt tokens
 }
 
@@ -56,7 +56,7 @@ func (r *reused) add(a *sim.Arrival) {
 		r.before += int64(a.Prompt)
 	default:
 		if r.stack == nil {
-			r.stack = prefix.NewStack(r.kv.BlockTokens)
+			r.stack = reuse.NewStack(r.kv.BlockTokens)
 			r.stack.Remember = true
 		}
 		r.stack.Serve(a.Content, a.Prompt, a.Output)

@@ -3,8 +3,8 @@ package run
 import (
 	"testing"
 
-	"github.com/sparseserve/sparseserve/sim/prefix"
 	"github.com/sparseserve/sparseserve/traces"
+	"github.com/sparseserve/sparseserve/traces/reuse"
 )
 
 // TestLawPrefixHitsAreTheTraces: a server that has one request at a time and memory for all finds
@@ -29,7 +29,7 @@ func TestLawPrefixHitsAreTheTraces(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer stream.Close()
-		stack, want := prefix.NewStack(p.System.BlockTokens), 0
+		stack, want := reuse.NewStack(p.System.BlockTokens), 0
 		for a, err := range stream.All() {
 			if err != nil {
 				t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sparseserve/sparseserve/sim/prefix"
+	"github.com/sparseserve/sparseserve/traces/reuse"
 )
 
 // A record that identifies its prompts is replayed with their content, otherwise without content.
@@ -87,7 +87,7 @@ func TestTextsIdentify(t *testing.T) {
 		if err != nil || !m.Identified() {
 			t.Fatalf("%s: %v", name, err)
 		}
-		stack := prefix.NewStack(1)
+		stack := reuse.NewStack(1)
 		var hits []int
 		for _, r := range m.Requests {
 			sum := 0

@@ -1,10 +1,11 @@
-package prefix
+package reuse
 
 import (
 	"math"
 	"slices"
 
 	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
 // Optimum returns the prompt tokens that an optimal cache of each capacity, in blocks, hits for the
@@ -73,8 +74,8 @@ func (s *Stack) allUses() (uses []use, ends []int) {
 			if tokens <= 0 {
 				return
 			}
-			piece := Mix(key, id)
-			key = Mix(piece, uint64(tokens))
+			piece := prefix.Mix(key, id)
+			key = prefix.Mix(piece, uint64(tokens))
 			for offset := 0; offset < tokens; {
 				n := s.names.Find(s.edges, edge(piece, offset))
 				r := &s.runs[n]

@@ -1,4 +1,4 @@
-package prefix
+package reuse
 
 import (
 	"fmt"
@@ -6,11 +6,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
 // served is a request.
 type served struct {
-	content        *Content
+	content        *prefix.Content
 	prompt, output int
 }
 
@@ -19,8 +21,9 @@ func made(rng *rand.Rand, n int) (all []served) {
 	for range n {
 		if len(all) > 0 && rng.IntN(2) == 0 { // the next turn of one before
 			if last := all[rng.IntN(len(all))]; last.content != nil && last.content.Answer != 0 {
-				pieces := append(slices.Clone(last.content.Prompt), Piece{last.content.Answer, last.output},
-					Piece{rng.Uint64N(3), 1 + rng.IntN(9)})
+				pieces := append(slices.Clone(last.content.Prompt),
+					prefix.Piece{ID: last.content.Answer, Tokens: last.output},
+					prefix.Piece{ID: rng.Uint64N(3), Tokens: 1 + rng.IntN(9)})
 				all = append(all, turn(pieces, rng))
 				continue
 			}
@@ -29,9 +32,9 @@ func made(rng *rand.Rand, n int) (all []served) {
 			all = append(all, served{nil, 1 + rng.IntN(30), 1 + rng.IntN(9)})
 			continue
 		}
-		var pieces []Piece
+		var pieces []prefix.Piece
 		for range rng.IntN(4) {
-			pieces = append(pieces, Piece{rng.Uint64N(3), rng.IntN(12)})
+			pieces = append(pieces, prefix.Piece{ID: rng.Uint64N(3), Tokens: rng.IntN(12)})
 		}
 		all = append(all, turn(pieces, rng))
 	}
@@ -39,8 +42,8 @@ func made(rng *rand.Rand, n int) (all []served) {
 }
 
 // turn is a request of a content that may end early, or go on beyond the prompt.
-func turn(pieces []Piece, rng *rand.Rand) served {
-	s := served{content: &Content{Prompt: pieces}, output: 1 + rng.IntN(9)}
+func turn(pieces []prefix.Piece, rng *rand.Rand) served {
+	s := served{content: &prefix.Content{Prompt: pieces}, output: 1 + rng.IntN(9)}
 	for _, p := range pieces {
 		s.prompt += p.Tokens
 	}
@@ -53,20 +56,20 @@ func turn(pieces []Piece, rng *rand.Rand) served {
 
 // keys names the full blocks of a request's prompt and output but its last token.
 func (s served) keys(number, block int) (keys []uint64) {
-	var pieces []Piece
+	var pieces []prefix.Piece
 	if s.content != nil {
 		known := 0
 		for _, p := range s.content.Prompt {
 			if n := min(p.Tokens, s.prompt-known); n > 0 {
-				pieces = append(pieces, Piece{p.ID, n})
+				pieces = append(pieces, prefix.Piece{ID: p.ID, Tokens: n})
 				known += n
 			}
 		}
 		if known == s.prompt && s.content.Answer != 0 {
-			pieces = append(pieces, Piece{s.content.Answer, s.output})
+			pieces = append(pieces, prefix.Piece{ID: s.content.Answer, Tokens: s.output})
 		}
 	}
-	chain := NewChain(pieces)
+	chain := prefix.NewChain(pieces)
 	for n := block; n <= s.prompt+s.output-1; n += block {
 		key, ok := chain.Key(n)
 		if !ok {
@@ -143,13 +146,13 @@ func BenchmarkStack(b *testing.B) {
 	for b.Loop() {
 		s := NewStack(16)
 		for i := range 12_031 {
-			c := &Content{}
+			c := &prefix.Content{}
 			for j := range 24 {
 				id := uint64(1 + i*24 + j)
 				if j < 12 {
 					id = uint64(1 + i%1000*24 + j)
 				}
-				c.Prompt = append(c.Prompt, Piece{id, 512})
+				c.Prompt = append(c.Prompt, prefix.Piece{ID: id, Tokens: 512})
 			}
 			s.Serve(c, 24*512, 343)
 		}
@@ -165,9 +168,9 @@ func TestSampledStack(t *testing.T) {
 	sampled.most = 16_000
 	popular := rand.NewZipf(rng, 1.1, 1, 20_000)
 	for range 30_000 {
-		c, prompt := &Content{}, 0
+		c, prompt := &prefix.Content{}, 0
 		for i, first := uint64(0), popular.Uint64(); i < 1+first%7; i++ {
-			p := Piece{first<<8 + i, 8 + int(first%30)}
+			p := prefix.Piece{ID: first<<8 + i, Tokens: 8 + int(first%30)}
 			c.Prompt, prompt = append(c.Prompt, p), prompt+p.Tokens
 		}
 		exact.Serve(c, prompt, 9)
@@ -216,11 +219,11 @@ func TestRoundedHits(t *testing.T) {
 
 func ExampleStack() {
 	s := NewStack(16)
-	system := Piece{ID: 1, Tokens: 100}
-	s.Serve(&Content{Prompt: []Piece{system, {ID: 2, Tokens: 40}}, Answer: 3}, 140, 60)
-	s.Serve(&Content{Prompt: []Piece{system, {ID: 4, Tokens: 40}}}, 140, 60)
-	next := []Piece{system, {ID: 2, Tokens: 40}, {ID: 3, Tokens: 60}, {ID: 5, Tokens: 20}}
-	fmt.Println(s.Serve(&Content{Prompt: next}, 220, 60), "of 220 tokens")
+	system := prefix.Piece{ID: 1, Tokens: 100}
+	s.Serve(&prefix.Content{Prompt: []prefix.Piece{system, {ID: 2, Tokens: 40}}, Answer: 3}, 140, 60)
+	s.Serve(&prefix.Content{Prompt: []prefix.Piece{system, {ID: 4, Tokens: 40}}}, 140, 60)
+	next := []prefix.Piece{system, {ID: 2, Tokens: 40}, {ID: 3, Tokens: 60}, {ID: 5, Tokens: 20}}
+	fmt.Println(s.Serve(&prefix.Content{Prompt: next}, 220, 60), "of 220 tokens")
 	fmt.Println(s.Hits(12), "of", s.Prompt(), "tokens with 12 blocks,", s.Hits(s.Blocks()), "with",
 		s.Blocks())
 	// Output:
@@ -234,15 +237,15 @@ func TestLongSession(t *testing.T) {
 	const turns, tokens = 2400, 8
 	s := NewStack(tokens)
 	s.Remember = true
-	var pieces []Piece
+	var pieces []prefix.Piece
 	for i := range uint64(turns) {
-		pieces = append(pieces, Piece{2*i + 1, tokens})
+		pieces = append(pieces, prefix.Piece{ID: 2*i + 1, Tokens: tokens})
 		n := len(pieces)
-		got := s.Serve(&Content{Prompt: pieces[:n:n], Answer: 2*i + 2}, n*tokens, tokens)
+		got := s.Serve(&prefix.Content{Prompt: pieces[:n:n], Answer: 2*i + 2}, n*tokens, tokens)
 		if want := max(0, n-2) * tokens; got != want { // an answer's last token is not computed
 			t.Fatalf("turn %d has %d tokens, want %d", i, got, want)
 		}
-		pieces = append(pieces, Piece{2*i + 2, tokens})
+		pieces = append(pieces, prefix.Piece{ID: 2*i + 2, Tokens: tokens})
 		if i == turns/4 && (!s.Remembers() || s.Optimum(1 << 30)[0] != s.Hits(1<<30)) {
 			t.Errorf("after %d turns an unbounded cache misses what it could have", i)
 		}
@@ -260,7 +263,7 @@ func TestSampleHasNoOptimum(t *testing.T) {
 	s := NewStack(8)
 	s.Remember, s.most = true, 100
 	for i := range uint64(200) {
-		s.Serve(&Content{Prompt: []Piece{{i, 16}}, Answer: 1000 + i}, 16, 16)
+		s.Serve(&prefix.Content{Prompt: []prefix.Piece{{ID: i, Tokens: 16}}, Answer: 1000 + i}, 16, 16)
 	}
 	if s.Sampled() == 1 || s.Remembers() || s.Optimum(10) != nil {
 		t.Errorf("1 in %g is sampled, and remembered: %v", 1/s.Sampled(), s.Remembers())

@@ -1,8 +1,10 @@
-package prefix
+package reuse
 
 import (
 	"math/bits"
 	"slices"
+
+	"github.com/sparseserve/sparseserve/sim/prefix"
 )
 
 // Stack simulates LRU prefix caches of all capacities at once by stack distances (Mattson et al.
@@ -18,14 +20,14 @@ import (
 // needed. It selects them by a hash of each piece and its prefix, and counts a kept piece for all
 // that it stands for (SHARDS, Waldspurger et al., FAST 2015). Sampled reports this.
 type Stack struct {
-	block int      // tokens
-	runs  []run    // by number
-	free  []int32  // unused run numbers
-	names Index    // runs by their edges
-	edges []uint64 // by run; 0: unnamed
-	slots fenwick  // blocks by slot
-	order []int32  // run by slot; gone: the run has moved to a later slot
-	path  []int32  // sampled runs of the current request
+	block int          // tokens
+	runs  []run        // by number
+	free  []int32      // unused run numbers
+	names prefix.Index // runs by their edges
+	edges []uint64     // by run; 0: unnamed
+	slots fenwick      // blocks by slot
+	order []int32      // run by slot; gone: the run has moved to a later slot
+	path  []int32      // sampled runs of the current request
 
 	hits   []hit
 	far    map[int64]int64 // blocks of older hits by the rounded capacity that they need
@@ -58,7 +60,7 @@ const gone = -1
 
 // remembered is a request of known content.
 type remembered struct {
-	content        *Content
+	content        *prefix.Content
 	prompt, output int
 }
 
@@ -71,7 +73,7 @@ type run struct {
 }
 
 // edge returns the name of the part of a piece that begins at an offset.
-func edge(piece uint64, offset int) uint64 { return Mix(piece, uint64(offset)) }
+func edge(piece uint64, offset int) uint64 { return prefix.Mix(piece, uint64(offset)) }
 
 // hit is a group of prompt blocks that were contiguous in the stack, below above other blocks. Each
 // block counts 2^rate times.
@@ -86,7 +88,7 @@ func (h hit) least() int64 { return h.above + int64(h.blocks) }
 
 // NewStack returns an empty stack with block tokens per block.
 func NewStack(block int) *Stack {
-	return &Stack{block: block, names: NewIndex(0), most: mostRuns}
+	return &Stack{block: block, names: prefix.NewIndex(0), most: mostRuns}
 }
 
 // walk is the position of one request in the tree.
@@ -101,7 +103,7 @@ type walk struct {
 // unbounded cache hits: whole blocks, never including the last token, which is computed for its
 // logits. It is an estimate once Sampled is below 1. Content may be nil or end early: unknown
 // tokens occupy the cache and never hit.
-func (s *Stack) Serve(c *Content, prompt, output int) (cached int) {
+func (s *Stack) Serve(c *prefix.Content, prompt, output int) (cached int) {
 	s.served++
 	s.prompt += int64(prompt)
 	all := prompt + output - 1
@@ -115,7 +117,7 @@ func (s *Stack) Serve(c *Content, prompt, output int) (cached int) {
 			s.follow(&w, c.Answer, all-prompt)
 		}
 	}
-	if piece := Mix(0, s.served); w.end < all && s.keeps(piece) { // unnamed content
+	if piece := prefix.Mix(0, s.served); w.end < all && s.keeps(piece) { // unnamed content
 		s.add(run{piece: piece, start: int32(w.end), end: int32(all)})
 	}
 	s.touch()
@@ -153,8 +155,8 @@ func (s *Stack) follow(w *walk, id uint64, tokens int) {
 	if tokens <= 0 {
 		return
 	}
-	piece, start := Mix(w.key, id), w.end
-	w.key, w.end = Mix(piece, uint64(tokens)), start+tokens
+	piece, start := prefix.Mix(w.key, id), w.end
+	w.key, w.end = prefix.Mix(piece, uint64(tokens)), start+tokens
 	named := int64(max(0, min(w.end/s.block, w.most)-start/s.block))
 	s.unseen += named
 	if !s.keeps(piece) {
