@@ -228,6 +228,27 @@ func (m *made) talk() (*talk, error) {
 // HasTurns reports whether the end of a request triggers further arrivals: turns of conversations.
 func (s *Stream) HasTurns() bool { return s.sessions != nil }
 
+// Whole yields the sessions to the end of each, without times; a request without a session is one
+// of its own. An error is the last element.
+func (s *Stream) Whole() iter.Seq2[[]sim.Arrival, error] {
+	return func(yield func([]sim.Arrival, error) bool) {
+		for {
+			a, ok, err := s.Next()
+			if !ok && err == nil {
+				return
+			}
+			var turns []sim.Arrival
+			for ok && err == nil {
+				turns = append(turns, a)
+				a, ok, err = s.Follow(a, 0, false)
+			}
+			if !yield(turns, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
 // Follow implements sim.Sessions.
 func (s *Stream) Follow(ended sim.Arrival, at des.Time, rejected bool) (
 	a sim.Arrival, ok bool, err error) {

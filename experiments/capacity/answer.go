@@ -181,7 +181,7 @@ func (a *Purchase) warn(o *option) {
 	}
 	if text := shortRun(&a.point.Workload, sum.Requests, sum.E2E.Mean); text != "" {
 		add(warn.ShortRun, "%s", text)
-	} else if n := steady(&a.point.Workload, sum); n > sum.Requests {
+	} else if n := steadyAt(&a.point.Workload, sum.E2E.Mean); n > sum.Requests {
 		add(warn.ShortRun, "the trace has %d requests; most of the run is its beginning and end: from "+
 			"%d on it would not be", sum.Requests, n)
 	}

@@ -50,7 +50,7 @@ func (b *buyer) measure(ctx context.Context, o *option) error {
 	spec := b.search
 	spec.Start, spec.Coarse, spec.Width = o.target, true, max(spec.Width, ceilingWidth)
 	spec.Max = max(mostLoad(&o.Point.Workload, o.load, spec.Max), o.target)
-	s := &search{spec: spec, slo: o.slo, seeds: o.Seeds,
+	s := &search{spec: spec, seeds: o.Seeds,
 		probe: func(ctx context.Context, _ string, load float64, _ []uint64) (*attempt, error) {
 			return b.serve(ctx, o, stageBisect, n, load, o.found.work.Requests)
 		}}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
-	"github.com/sparseserve/sparseserve/sim/metrics"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -64,9 +63,6 @@ func endless(w *traces.Spec) bool { return w.Requests > 0 && !w.FromFile() }
 // turnovers is the minimum number of times that a run replaces the requests in flight, or the open
 // sessions. A shorter run consists mostly of warm-up and drain.
 const turnovers = 10
-
-// steady returns steadyAt for the mean E2E latency of a run.
-func steady(w *traces.Spec, sum *metrics.Summary) int { return steadyAt(w, sum.E2E.Mean) }
 
 // roundUp rounds up to two digits.
 func roundUp(x float64) int {

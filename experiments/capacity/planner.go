@@ -95,17 +95,13 @@ func (p *Planner) Do(ctx context.Context, spec config.GoodputSearch, candidates 
 	found []Goodput, err error) {
 	p.start()
 	all := make([]*Goodput, len(candidates))
-	points := make([]*config.Point, len(candidates))
+	of := make([]*Candidate, len(candidates))
 	for i := range candidates {
-		points[i] = &candidates[i].Point
+		of[i] = &candidates[i]
 	}
-	err = p.each(ctx, points, func(ctx context.Context, i int) error {
-		g, err := p.candidate(ctx, spec, &candidates[i])
-		if err != nil {
-			return fmt.Errorf("%s: %w", candidates[i].Label(), err)
-		}
-		all[i] = g
-		return nil
+	err = p.each(ctx, of, func(ctx context.Context, i int) (err error) {
+		all[i], err = p.candidate(ctx, spec, of[i])
+		return err
 	})
 	for _, g := range all {
 		if g != nil {
@@ -146,27 +142,33 @@ func (p *Planner) silence() {
 	}
 }
 
-// each calls do for each candidate, given by its point, in parallel.
-func (p *Planner) each(ctx context.Context, points []*config.Point,
+// each calls do for candidates in parallel. An error names its candidate.
+func (p *Planner) each(ctx context.Context, candidates []*Candidate,
 	do func(context.Context, int) error) error {
+	named := func(ctx context.Context, i int) error {
+		if err := do(ctx, i); err != nil {
+			return fmt.Errorf("%s: %w", candidates[i].Label(), err)
+		}
+		return nil
+	}
 	group, inner := errgroup.WithContext(ctx)
 	if p.Shared != nil {
-		hashes := make([]string, len(points))
-		for i := range points {
+		hashes := make([]string, len(candidates))
+		for i, c := range candidates {
 			var err error
-			if hashes[i], err = p.Store.Hash(points[i]); err != nil {
+			if hashes[i], err = p.Store.Hash(&c.Point); err != nil {
 				return err
 			}
 		}
-		group.Go(func() error { return p.Store.Each(inner, *p.Shared, hashes, do) })
+		group.Go(func() error { return p.Store.Each(inner, *p.Shared, hashes, named) })
 	} else {
 		group.SetLimit(cap(p.slots))
-		for i := range points {
+		for i := range candidates {
 			group.Go(func() error {
 				if err := inner.Err(); err != nil {
 					return err
 				}
-				return do(inner, i)
+				return named(inner, i)
 			})
 		}
 	}
@@ -191,7 +193,7 @@ func (p *Planner) candidate(ctx context.Context, spec config.GoodputSearch,
 		return nil, err
 	}
 	spec.Max = mostLoad(&first, spec.Start, spec.Max)
-	s := &search{spec: spec, slo: slo, seeds: c.Seeds, unit: RateUnit(&c.Point.Workload)}
+	s := &search{spec: spec, seeds: c.Seeds, unit: RateUnit(&c.Point.Workload)}
 	s.probe = func(ctx context.Context, stage string, rate float64, seeds []uint64) (*attempt, error) {
 		w := c.Point.Workload
 		w.Rate = rate
@@ -224,8 +226,7 @@ func (s *search) goodput(c *Candidate) *Goodput {
 		Name: c.Label(), System: c.Point.System.Name, Model: c.Point.Model, GPU: c.Point.GPU,
 		Axes: config.SettingsMap(c.Settings), Seeds: s.seeds, Requests: traces.Count(c.Point.Workload),
 		Goodput: low, Confidence: GoodputConfidence,
-		SLO: c.Point.SLO.String(s.slo.bounds), Warnings: []warn.Warning{},
-		search: s, Unit: s.unit,
+		Warnings: []warn.Warning{}, search: s, Unit: s.unit,
 	}
 	for _, a := range s.shared {
 		g.Runs += len(a.trials)
@@ -242,6 +243,7 @@ func (s *search) goodput(c *Candidate) *Goodput {
 	}
 	at := s.at(shown)
 	mean := at.mean()
+	g.SLO = c.Point.SLO.String(at.slo.bounds)
 	if w := c.Point.Workload; s.unit == loadSessions {
 		w.Rate = shown
 		g.Requests = at.trials[0].requests
@@ -262,7 +264,7 @@ func (s *search) goodput(c *Candidate) *Goodput {
 	if !math.IsInf(high, 1) {
 		g.LimitedBy = strings.Join(s.at(high).why(), " and ")
 	}
-	for i, b := range s.slo.bounds {
+	for i, b := range at.slo.bounds {
 		g.Bounds = append(g.Bounds, Bounded{b, mean.Bounded[i]})
 	}
 	g.RejectedShare, g.MissedShare, g.ThroughputTokS = mean.Rejected, mean.Missed, mean.ThroughputTokS

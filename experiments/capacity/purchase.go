@@ -309,15 +309,12 @@ func inTurn(options []*option) []*option {
 // each calls do for options in parallel.
 func (b *buyer) each(ctx context.Context, options []*option,
 	do func(context.Context, *option) error) error {
-	points := make([]*config.Point, len(options))
+	candidates := make([]*Candidate, len(options))
 	for i, o := range options {
-		points[i] = &o.Point
+		candidates[i] = &o.Candidate
 	}
-	return b.Planner.each(ctx, points, func(ctx context.Context, i int) error {
-		if err := do(ctx, options[i]); err != nil {
-			return fmt.Errorf("%s: %w", options[i].Label(), err)
-		}
-		return nil
+	return b.Planner.each(ctx, candidates, func(ctx context.Context, i int) error {
+		return do(ctx, options[i])
 	})
 }
 

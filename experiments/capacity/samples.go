@@ -5,7 +5,6 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw/llm"
-	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -51,19 +50,15 @@ func lengthsOf(w traces.Spec, seed uint64, model *llm.Model) (all []length, err 
 		return nil, err
 	}
 	defer stream.Close()
-	for len(all) < most {
-		a, more, err := stream.Next()
+	for turns, err := range stream.Whole() {
 		if err != nil {
 			return nil, err
 		}
-		if !more {
-			break
-		}
-		for more {
+		for _, a := range turns {
 			all = append(all, length{prompt: a.Prompt, output: a.Output})
-			if a, more, err = stream.Follow(a, des.Time(0), false); err != nil {
-				return nil, err
-			}
+		}
+		if len(all) >= most {
+			break
 		}
 	}
 	return all, nil

@@ -29,7 +29,6 @@ const checkStep = 1.1
 // search finds one candidate's goodput: first by the mean over seeds, then per seed.
 type search struct {
 	spec  config.GoodputSearch
-	slo   limits
 	seeds []uint64
 	unit  string // of rates, in words
 	// probe tries one rate with some seeds.
@@ -151,7 +150,7 @@ func (s *search) seedOutcomes(seed uint64, own []*attempt) (tried []bracket.Trie
 	for _, a := range slices.Concat(s.shared, own) {
 		for _, t := range a.trials {
 			if t.Seed == seed {
-				tried = append(tried, bracket.Tried{At: a.load, Below: s.slo.holds([]Trial{t})})
+				tried = append(tried, bracket.Tried{At: a.load, Below: a.slo.holds([]Trial{t})})
 			}
 		}
 	}

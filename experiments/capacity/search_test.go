@@ -24,12 +24,12 @@ func papers() limits {
 // crossing is a search over seeds whose scheduling delay passes the limit of 2
 // s at rates of their own.
 func crossing(spec config.GoodputSearch, thresholds ...float64) *search {
-	s := &search{spec: spec, slo: papers()}
+	s := &search{spec: spec}
 	for i := range thresholds {
 		s.seeds = append(s.seeds, uint64(i+1))
 	}
 	s.probe = func(_ context.Context, stage string, rate float64, seeds []uint64) (*attempt, error) {
-		a := &attempt{stage: stage, load: rate, slo: s.slo}
+		a := &attempt{stage: stage, load: rate, slo: papers()}
 		for _, seed := range seeds {
 			a.trials = append(a.trials,
 				Trial{Seed: seed, Bounded: []float64{0.5, 2 * rate / thresholds[seed-1]}, Completed: 300})

@@ -3,7 +3,6 @@ package capacity
 import (
 	"fmt"
 
-	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -69,18 +68,13 @@ func turnsOfFile(w traces.Spec, most int) turns {
 	}
 	defer stream.Close()
 	var all []int
-	for len(all) < most {
-		a, ok, err := stream.Next()
-		if err != nil || !ok {
+	for turns, err := range stream.Whole() {
+		if err != nil {
 			break
 		}
-		n := 0
-		for more := ok; more; n++ {
-			if a, more, err = stream.Follow(a, des.Time(0), false); err != nil {
-				break
-			}
+		if all = append(all, len(turns)); len(all) == most {
+			break
 		}
-		all = append(all, n)
 	}
 	return meanTurns(all)
 }

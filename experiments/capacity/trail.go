@@ -25,29 +25,37 @@ func GoodputFiles(found []Goodput) ([]run.File, error) {
 	return []run.File{{Name: GoodputFile, Text: text}, {Name: trailFile, Text: trailTable(found)}}, err
 }
 
+// trail is a table of trials, with columns of what was tried before those of the outcome.
+type trail struct{ *run.Table }
+
+func newTrail(tried ...string) trail {
+	return trail{run.NewTable(append(tried, "seed", "bounds", "rejected_share", "missed_share",
+		"unstable", "completed", "holds", "hash")...)}
+}
+
+// add adds a trial of an attempt, or the mean of all.
+func (t trail) add(a *attempt, of *Trial, seed any, holds bool, tried ...any) {
+	t.Add(append(tried, seed, boundsText(a.slo.bounds, of.Bounded), of.Rejected, of.Missed,
+		of.Unstable, of.Completed, holds, of.Hash)...)
+}
+
 // trailTable lists every trial in the order of the search. A row whose seed is
 // "mean" has the outcome on the rows before it.
 func trailTable(found []Goodput) []byte {
-	table := run.NewTable("candidate", "stage", "rate", "seed", "bounds", "rejected_share",
-		"missed_share", "unstable", "completed", "holds", "hash")
+	table := newTrail("candidate", "stage", "rate")
 	for i := range found {
 		g := &found[i]
-		slo := g.search.slo
 		all := g.search.shared
 		for _, seed := range g.Seeds {
 			all = slices.Concat(all, g.search.own[seed])
 		}
 		for _, a := range all {
-			row := func(t *Trial, seed any, holds bool) {
-				table.Add(g.Name, a.stage, a.load, seed, boundsText(slo.bounds, t.Bounded), t.Rejected,
-					t.Missed, t.Unstable, t.Completed, holds, t.Hash)
-			}
 			for _, t := range a.trials {
-				row(&t, t.Seed, slo.holds([]Trial{t}))
+				table.add(a, &t, t.Seed, a.slo.holds([]Trial{t}), g.Name, a.stage, a.load)
 			}
 			if a.stage != stageSeed {
 				mean := a.mean()
-				row(&mean, "mean", a.holds())
+				table.add(a, &mean, "mean", a.holds(), g.Name, a.stage, a.load)
 			}
 		}
 	}

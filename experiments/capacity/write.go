@@ -68,16 +68,13 @@ func known[T int | float64](x T) any {
 
 // trail lists every run in the order of the candidates.
 func (a *Purchase) trail() []byte {
-	table := run.NewTable("candidate", "stage", "replicas", "load", "requests", "seed", "bounds",
-		"rejected_share", "missed_share", "unstable", "completed", "holds", "hash")
+	table := newTrail("candidate", "stage", "replicas", "load", "requests")
 	for _, o := range a.options {
 		for _, r := range o.runs {
 			holds := r.holds()
 			for i := range r.trials {
 				t := &r.trials[i]
-				table.Add(o.Label(), r.stage, r.replicas, r.load, r.work.Requests, t.Seed,
-					boundsText(r.slo.bounds, t.Bounded), t.Rejected, t.Missed, t.Unstable, t.Completed, holds,
-					t.Hash)
+				table.add(r, t, t.Seed, holds, o.Label(), r.stage, r.replicas, r.load, r.work.Requests)
 			}
 		}
 	}
