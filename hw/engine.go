@@ -77,8 +77,12 @@ type Graphs struct {
 	// Limits are the largest sizes by card; the first matching limit holds.
 	Limits []GraphLimit `toml:"limit,omitempty"`
 	// Decodes captures batches without prefills only.
-	Decodes bool   `toml:"decodes,omitempty"`
-	Source  string `toml:"source,omitempty"`
+	Decodes bool `toml:"decodes,omitempty"`
+	// Prefills are the captured sizes of batches with prefills, where Decodes is set.
+	Prefills []int `toml:"prefills,omitempty" rising:"."`
+	// LatentPrefills is the largest of them for models with latent attention; 0: all.
+	LatentPrefills int    `toml:"latent_prefills,omitempty" range:">= 0, <= 65536"`
+	Source         string `toml:"source,omitempty"`
 }
 
 // GraphLimit is the largest CUDA graph on cards of at least MinHBMGiB.
@@ -94,7 +98,8 @@ const fewGPUs = 4
 // mem_fraction_static: activations and logits lie in the rest. If Base is set, utilisation follows
 // from the card, in MiB:
 //
-//	rest = base + token x tokens of a step + row x largest graph + gpu x GPUs
+//	rest = base + token x tokens of a step + row x largest graph + gpu x GPUs +
+//	       graph x graphs of prefills
 //
 // and at least Least on cards with more than 60 GiB.
 type Static struct {
@@ -103,6 +108,7 @@ type Static struct {
 	Token  float64 `toml:"token_mib,omitempty" range:">= 0"`
 	Row    float64 `toml:"row_mib,omitempty" range:">= 0"`
 	GPU    float64 `toml:"gpu_mib,omitempty" range:">= 0"`
+	Graph  float64 `toml:"graph_mib,omitempty" range:">= 0"`
 	Least  float64 `toml:"least_mib,omitempty" range:">= 0"`
 	Source string  `toml:"source,omitempty"`
 }
@@ -115,7 +121,9 @@ func (e *Engine) Utilisation(c *Card, tokens, gpus int) (share float64, ok bool)
 		return 0, false
 	}
 	hbm, rows := c.GPU.HBMSize.SI(), float64(e.Graphs.Of(gpus, &c.GPU).largest())
-	rest := s.Base + s.Token*float64(max(tokens, 2048)) + s.Row*rows + s.GPU*float64(gpus)
+	graphs, _ := slices.BinarySearch(e.Graphs.Prefills, tokens+1)
+	rest := s.Base + s.Token*float64(max(tokens, 2048)) + s.Row*rows + s.GPU*float64(gpus) +
+		s.Graph*float64(graphs)
 	if hbm > 60<<30 {
 		rest = max(rest, s.Least)
 	}

@@ -92,7 +92,7 @@ func newCoster(p *hw.Profile, m *llm.Model, opts *DeviceOptions) coster {
 		chunks:    newChunks(p, m),
 
 		engine:     &p.EngineCosts,
-		graphs:     p.Graphs.Of(m.GPUs(), &p.GPU),
+		graphs:     graphsOf(p, m),
 		sharesLink: m.GPUs() > 1 && !p.Interconnect.Nominal.Set(),
 	}
 	if opts.TopP {

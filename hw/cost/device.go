@@ -128,7 +128,7 @@ func NewDevice(gpu *hw.Profile, model *llm.Model, opts DeviceOptions) (*Device, 
 		project: newProjection(gpu, model),
 		opts:    opts,
 		model:   model,
-		engine:  newEngineTime(&gpu.EngineCosts, gpu.Graphs.Of(model.GPUs(), &gpu.GPU)),
+		engine:  newEngineTime(&gpu.EngineCosts, graphsOf(gpu, model)),
 		sync:    newRoundTrip(gpu),
 		duplex:  gpu.Link.DuplexCopy.SI(),
 	}

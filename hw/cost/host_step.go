@@ -1,6 +1,8 @@
 package cost
 
 import (
+	"slices"
+
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/hw/llm"
 	"github.com/sparseserve/sparseserve/sim"
@@ -65,15 +67,23 @@ func (e *engineTime) prompts(tokens int) des.Time {
 	return t
 }
 
+// graphsOf returns the engine's graphs of a model on its cards.
+func graphsOf(p *hw.Profile, m *llm.Model) hw.Graphs {
+	g := p.Graphs.Of(m.GPUs(), &p.GPU)
+	if most := g.LatentPrefills; most > 0 && m.IsLatent() {
+		g.Prefills = slices.DeleteFunc(slices.Clone(g.Prefills), func(n int) bool { return n > most })
+	}
+	return g
+}
+
 // holds returns whether a graph runs a batch, and the tokens that the batch's linears run over.
 func holds(g *hw.Graphs, w *sim.Work) (tokens int, graph bool) {
+	sizes := g.Tokens
 	if g.Decodes && len(w.Prefill) > 0 {
-		return w.Tokens, false
+		sizes = g.Prefills
 	}
-	for _, size := range g.Tokens {
-		if size >= w.Tokens {
-			return size, true
-		}
+	if i, _ := slices.BinarySearch(sizes, w.Tokens); i < len(sizes) {
+		return sizes[i], true
 	}
 	return w.Tokens, false
 }
