@@ -98,7 +98,8 @@ func (r *Radix) Check(grants iter.Seq[*Grant]) error {
 		}
 	}
 	in, evictable := 0, 0
-	for n := r.root.next; n != r.root; n = n.next {
+	for at := r.order.Front(); at != nil; at = at.Next() {
+		n := at.Value.(*node)
 		in += len(n.keys)
 		for _, p := range n.places {
 			places[p] = true

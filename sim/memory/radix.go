@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"container/list"
 	"slices"
 
 	"github.com/sparseserve/sparseserve/sim/prefix"
@@ -24,7 +25,8 @@ type Radix struct {
 	evictable int // pages of unlocked nodes
 	numbers   numbers
 	root      *node
-	version   uint64 // version of the node structure
+	order     *list.List // of all nodes but the root, least recent first
+	version   uint64     // version of the node structure
 	below[*node]
 	readers
 }
@@ -36,8 +38,7 @@ type node struct {
 	keys     []uint64
 	places   []int32
 	locks    int
-	next     *node // LRU list of all nodes, least recent first; the root holds its ends
-	prev     *node
+	at       *list.Element // in Radix.order
 }
 
 // numbers allocates page numbers and reuses returned ones first.
@@ -72,11 +73,9 @@ type branch struct {
 
 // NewRadix returns an empty tree of total pages. Admit keeps the fraction watermark of all free.
 func NewRadix(total int64, page int, watermark float64, lower *Lower) *Radix {
-	r := &Radix{page: page, watermark: int(watermark * float64(total)), total: int(total),
+	return &Radix{page: page, watermark: int(watermark * float64(total)), total: int(total),
 		free: int(total), version: 1, root: &node{children: map[uint64]*node{}, locks: 1},
-		below: newBelow[*node](lower, total)}
-	r.root.next, r.root.prev = r.root, r.root
-	return r
+		order: list.New(), below: newBelow[*node](lower, total)}
 }
 
 func (r *Radix) pages(tokens int) int { return (tokens + r.page - 1) / r.page }
@@ -137,8 +136,7 @@ func (r *Radix) walk(keys []uint64) (at *node, pages int) {
 		if n < len(child.keys) {
 			child = r.split(child, n)
 		}
-		r.unlink(child)
-		r.link(child)
+		r.order.MoveToBack(child.at)
 		at, pages = child, pages+n
 	}
 	return at, pages
@@ -151,7 +149,7 @@ func (r *Radix) split(n *node, pages int) *node {
 	n.parent.children[n.keys[0]] = head
 	head.places, n.places = n.places[:pages:pages], n.places[pages:]
 	n.keys, n.parent = n.keys[pages:], head
-	r.link(head)
+	head.at = r.order.PushBack(head)
 	r.version++
 	return head
 }
@@ -235,7 +233,7 @@ func (r *Radix) enter(g *Grant, pages int) {
 		leaf := &node{parent: at, keys: slices.Clone(b.keys[had:pages]),
 			places: slices.Clone(g.blocks[had:pages]), children: map[uint64]*node{}}
 		at.children[leaf.keys[0]] = leaf
-		r.link(leaf)
+		leaf.at = r.order.PushBack(leaf)
 		r.evictable += len(leaf.keys)
 		r.version++
 		at = leaf
@@ -297,25 +295,18 @@ func (r *Radix) unlock(n *node) {
 
 // evict frees the least recently used unlocked leaf.
 func (r *Radix) evict() {
-	n := r.root.next
+	at := r.order.Front()
+	n := at.Value.(*node)
 	for n.locks > 0 || len(n.children) > 0 {
-		n = n.next
+		at = at.Next()
+		n = at.Value.(*node)
 	}
 	r.writeBack(n)
 	delete(n.parent.children, n.keys[0])
-	r.unlink(n)
+	r.order.Remove(at)
 	r.free += len(n.keys)
 	r.numbers.giveUp(n.places)
 	r.evictable -= len(n.keys)
 	r.evicted += int64(len(n.keys))
 	r.version++
-}
-
-func (r *Radix) unlink(n *node) { n.prev.next, n.next.prev = n.next, n.prev }
-
-// link makes a node the most recent.
-func (r *Radix) link(n *node) {
-	end := r.root
-	n.prev, n.next = end.prev, end
-	end.prev.next, end.prev = n, n
 }
