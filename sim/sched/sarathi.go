@@ -6,8 +6,8 @@ package sched
 func (s *Scheduler) sarathi() {
 	b := s.budget()
 	for i := 0; i < len(s.running) && b.Tokens > s.cfg.Drafts; i++ {
-		if r := s.running[i]; r.Decoding() && s.decode(r) {
-			b.Tokens -= 1 + s.cfg.Drafts
+		if r := s.running[i]; r.Decoding() {
+			s.decode(r, &b)
 		}
 	}
 	for _, r := range s.running {

@@ -223,22 +223,33 @@ func (s *Scheduler) match(r *Request) (before int) {
 	return before
 }
 
-// decode makes a running request a candidate if its next tokens get blocks. It preempts the
-// last running requests if necessary, and reports whether r still runs.
-func (s *Scheduler) decode(r *Request) bool {
-	for !s.cfg.Memory.Grow(r.Grant, r.Context()+s.cfg.Drafts, r.Context()) {
-		if !s.preemptLast(r) {
+// decode makes a running request a candidate if the budget has its next tokens and they get blocks.
+func (s *Scheduler) decode(r *Request, b *Budget) {
+	if b.Tokens > s.cfg.Drafts && s.grow(r, r.Context()+s.cfg.Drafts, r.Context()) {
+		b.Tokens -= 1 + s.cfg.Drafts
+		s.candidates = append(s.candidates, candidate{req: r})
+	}
+}
+
+// prefill makes the next segment of a running prefill a candidate if it gets blocks.
+func (s *Scheduler) prefill(r *Request, b *Budget) {
+	left := *b
+	seg, ok := s.cfg.Planner.Next(r, &left)
+	if ok && s.grow(r, seg.TokenTo, seg.TokenTo) {
+		*b = left
+		s.candidates = append(s.candidates, candidate{req: r, seg: seg})
+	}
+}
+
+// grow allocates blocks for tokens of a running request. The planned step computes the first now.
+// It preempts the last running requests if necessary, and returns false if it preempted r.
+func (s *Scheduler) grow(r *Request, tokens, now int) bool {
+	for !s.cfg.Memory.Grow(r.Grant, tokens, now) {
+		if s.preempt(len(s.running)-1) == r {
 			return false
 		}
 	}
-	s.candidates = append(s.candidates, candidate{req: r})
 	return true
-}
-
-// preemptLast preempts the last running request; it reports whether this was a request other
-// than r.
-func (s *Scheduler) preemptLast(r *Request) bool {
-	return s.preempt(len(s.running)-1) != r
 }
 
 // preempt preempts the i-th running request, which will recompute its KV, before others that wait.

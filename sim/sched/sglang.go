@@ -29,7 +29,7 @@ func (s *Scheduler) sglang() {
 		seg, ok := s.cfg.Planner.Next(r, &left)
 		// a prompt waits for memory that decodes will free
 		if ok && (s.cfg.Memory.Grow(r.Grant, seg.TokenTo, seg.TokenTo) ||
-			!decodes && s.growPrefill(r, &seg)) {
+			!decodes && s.grow(r, seg.TokenTo, seg.TokenTo)) {
 			b = left
 			s.candidates = append(s.candidates, candidate{req: r, seg: seg})
 		}

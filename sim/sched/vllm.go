@@ -22,24 +22,13 @@ func (s *Scheduler) vllm() {
 			if b.Tokens <= s.cfg.Drafts {
 				break
 			}
-			if s.decode(r) {
-				b.Tokens -= 1 + s.cfg.Drafts
-			}
+			s.decode(r, &b)
 			continue
 		}
 		s.prefill(r, &b)
 	}
 	if s.cfg.Planner.Mode != Plain {
 		s.admitWaiting(&b)
-	}
-}
-
-// prefill makes the next segment of a running prefill a candidate. Its blocks were granted at
-// admission.
-func (s *Scheduler) prefill(r *Request, b *Budget) {
-	if seg, ok := s.cfg.Planner.Next(r, b); ok {
-		s.cfg.Memory.Grow(r.Grant, seg.TokenTo, seg.TokenTo)
-		s.candidates = append(s.candidates, candidate{req: r, seg: seg})
 	}
 }
 

@@ -12,18 +12,10 @@ package sched
 func (s *Scheduler) vllmV1() {
 	b := s.budget()
 	for i := 0; i < len(s.running); i++ {
-		r := s.running[i]
-		if r.Decoding() {
-			if b.Tokens > s.cfg.Drafts && s.decode(r) {
-				b.Tokens -= 1 + s.cfg.Drafts
-			}
-			continue
-		}
-		left := b
-		seg, ok := s.cfg.Planner.Next(r, &left)
-		if ok && s.growPrefill(r, &seg) {
-			b = left
-			s.candidates = append(s.candidates, candidate{req: r, seg: seg})
+		if r := s.running[i]; r.Decoding() {
+			s.decode(r, &b)
+		} else {
+			s.prefill(r, &b)
 		}
 	}
 	// If a request runs alone and finds no memory, free the prefixes that waiting requests
@@ -78,17 +70,6 @@ func (s *Scheduler) hasRoom(r *Request) bool {
 		ok := s.cfg.Memory.Room(r.Grant, tokens)
 		s.reserve.full = !ok
 		return ok
-	}
-	return true
-}
-
-// growPrefill allocates the blocks of a running prefill's next segment. It preempts the last
-// running requests if necessary, and returns false if it preempted r.
-func (s *Scheduler) growPrefill(r *Request, seg *Segment) bool {
-	for !s.cfg.Memory.Grow(r.Grant, seg.TokenTo, seg.TokenTo) {
-		if !s.preemptLast(r) {
-			return false
-		}
 	}
 	return true
 }
