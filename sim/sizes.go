@@ -22,9 +22,14 @@ func (z *sizes) allBlocks(n int) int64 {
 // selectedAtOnce returns the bytes of a decode's selection that must be in HBM at once: one layer,
 // or every layer if each has its own pool.
 func (z *sizes) selectedAtOnce(context int) int64 {
-	blocks := z.Geometry.Blocks(context)
+	return z.atOnce(z.Geometry.Blocks(context), z.sel.kept())
+}
+
+// atOnce returns the bytes of a selection among the given blocks that must be in HBM at once. The
+// first kept blocks are always selected.
+func (z *sizes) atOnce(blocks, kept int) int64 {
 	if z.Spec.Sparse() && z.Spec.Selection.DenseLayers == 0 {
-		kept := min(blocks, z.sel.kept())
+		kept = min(blocks, kept)
 		blocks = kept + z.sel.policy.AtOnce(blocks-kept)
 	}
 	return int64(math.Ceil(float64(blocks)*z.cache.AtOnce())) * z.Geometry.BlockBytes
@@ -94,12 +99,7 @@ func (z *sizes) prefixSet(r *sched.Request, all bool) int64 {
 	if !z.selectsPrefix(r) {
 		return 0
 	}
-	blocks := z.hitBlocks(r)
-	if z.Spec.Selection.DenseLayers == 0 {
-		kept := min(blocks, z.Spec.Selection.SinkBlocks)
-		blocks = kept + z.sel.policy.AtOnce(blocks-kept)
-	}
-	need := int64(math.Ceil(float64(blocks)*z.cache.AtOnce())) * z.Geometry.BlockBytes
+	need := z.atOnce(z.hitBlocks(r), z.Spec.Selection.SinkBlocks)
 	if all {
 		need = max(need, z.sel.bytes(r.Hit))
 	}

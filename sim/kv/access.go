@@ -117,7 +117,9 @@ func (c *Cache) rebuild(s *Seq, g int, row []mark, sel *Selection) {
 	}
 	row = row[sel.Sinks:]
 	for i, b := range sel.Next {
-		c.come(s, g, row, sel, i, row[b])
+		if c.touch(s, g, &row[b], sel.Sinks+int(b)) {
+			c.inRound(s, sel, i)
+		}
 	}
 }
 
@@ -140,18 +142,6 @@ func (c *Cache) dropUnwanted(s *Seq, g int, row []mark, sel *Selection) {
 		if row[b]&active != 0 && want[b/64]&(1<<(b%64)) == 0 {
 			c.drop(s, g, row, b)
 		}
-	}
-}
-
-// come activates the i-th candidate of a selection and records the microbatch that loads it if
-// it is missing. row begins at the first candidate; was is the candidate's mark.
-func (c *Cache) come(s *Seq, g int, row []mark, sel *Selection, i int, was mark) {
-	if was&active != 0 {
-		return
-	}
-	b := int(sel.Next[i])
-	if c.touch(s, g, &row[b], sel.Sinks+b) {
-		c.inRound(s, sel, i)
 	}
 }
 
