@@ -78,21 +78,17 @@ var named = []namedMix{
 // Named returns a published mix for layers with the given number of query heads. Each layer has
 // the shares of the whole model.
 func Named(name string, heads int) (*Mix, error) {
-	for _, n := range named {
-		if n.name != name {
-			continue
-		}
-		groups := slices.Clone(n.groups)
-		all := 0.0
-		for _, g := range groups {
-			all += g.Heads
-		}
-		for i := range groups {
-			groups[i].Heads *= float64(heads) / all
-		}
-		return &Mix{layers: [][]Group{groups}}, nil
+	groups, all := Counts(name), 0.0
+	if groups == nil {
+		return nil, fmt.Errorf("no published mix %q; there is %s", name, NamedMixes())
 	}
-	return nil, fmt.Errorf("no published mix %q; there is %s", name, NamedMixes())
+	for _, g := range groups {
+		all += g.Heads
+	}
+	for i := range groups {
+		groups[i].Heads *= float64(heads) / all
+	}
+	return &Mix{layers: [][]Group{groups}}, nil
 }
 
 // Counts returns the head counts of a mix as published, or nil if there is no such mix.
