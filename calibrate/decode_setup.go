@@ -112,12 +112,13 @@ func (g *gpuRun) checkDecode(b *decodeBatch) {
 	for _, unit := range []int64{0, b.units - 1, g.r.Int64N(b.units)} {
 		head := unit*group + g.r.Int64N(group)
 		at := cuda.Ptr(2 * head * d)
-		g.attention(a.Out+at, a.Q+at, d, a.Scale, func(add func(k, v []float64)) {
+		row := g.attention(a.Q+at, d, a.Scale, func(add func(k, v []float64)) {
 			for _, block := range b.lists[unit] {
 				kv := g.floats(a.Pool+cuda.Ptr(2*b.slot(unit, block)*values), values)
 				add(kv[:values/2], kv[values/2:])
 			}
-		}, "unit %d, head %d", unit, head)
+		})
+		g.near(a.Out+at, row, "unit %d, head %d", unit, head)
 	}
 }
 

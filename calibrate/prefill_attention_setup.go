@@ -77,5 +77,5 @@ func (g *gpuRun) attentionOf(a *cuda.PrefillArgs, head, token int64,
 	keys func(add func(k, v []float64))) {
 	out := a.Out + cuda.Ptr(2*(token*a.OutTokenStride+head*a.OutHeadStride))
 	query := a.Q + cuda.Ptr(2*(token*a.QTokenStride+head*a.QHeadStride))
-	g.attention(out, query, int64(a.HeadDim), a.Scale, keys, "head %d, token %d", head, token)
+	g.near(out, g.attention(query, int64(a.HeadDim), a.Scale, keys), "head %d, token %d", head, token)
 }

@@ -197,7 +197,7 @@ func (p *panel) intervals(c *draw.Canvas, i int, x, y func(float64) vg.Length) {
 		}
 		drawRuns(c, ink, at.X+aside, q.Runs, p.y, y)
 		if q.Shown() {
-			drawWhisker(c, ink, at.X+aside, *q.Low, *q.High, p.y, y)
+			drawWhisker(c, ink, at.X+aside, q, p.y, y)
 		}
 	}
 }
@@ -241,10 +241,10 @@ func drawDot(c *draw.Canvas, ink color.Color, at vg.Point, radius vg.Length) {
 	c.Fill(path)
 }
 
-// drawWhisker draws an interval. An end beyond the axis has no cap.
-func drawWhisker(c *draw.Canvas, ink color.Color, x vg.Length, low, high float64, a axis,
+// drawWhisker draws the interval of a point. An end beyond the axis has no cap.
+func drawWhisker(c *draw.Canvas, ink color.Color, x vg.Length, q *doc.Point, a axis,
 	y func(float64) vg.Length) {
-	style := draw.LineStyle{Color: ink, Width: 1}
+	low, high, style := *q.Low, *q.High, draw.LineStyle{Color: ink, Width: 1}
 	c.StrokeLine2(style, x, y(a.of(max(low, a.low))), x, y(a.of(min(high, a.high))))
 	for _, v := range []float64{low, high} {
 		if v >= a.low && v <= a.high {

@@ -44,16 +44,23 @@ func contextOf(m *access, context cuda.Ptr, request, blockTokens int) (tokens, b
 	return tokens, (tokens + blockTokens - 1) / blockTokens
 }
 
-// listed returns unit's list of logical blocks, all of which are within the context.
-func listed(m *access, arg string, list, count cuda.Ptr, unit, stride, blocks int) []int32 {
-	n := int(*at[int32](m, "Count", count, unit))
-	if n < 0 || n > stride {
-		m.fault("Count", count, 4, "unit %d counts %d blocks in a list of %d", unit, n, stride)
+// blockLists is an argument with a list of logical blocks for each unit.
+type blockLists struct {
+	arg         string
+	list, count cuda.Ptr
+	stride      int
+}
+
+// of returns unit's list, whose blocks are all within the context.
+func (l blockLists) of(m *access, unit, blocks int) []int32 {
+	n := int(*at[int32](m, "Count", l.count, unit))
+	if n < 0 || n > l.stride {
+		m.fault("Count", l.count, 4, "unit %d counts %d blocks in a list of %d", unit, n, l.stride)
 	}
-	chosen := view[int32](m, arg, list, unit*stride, n)
+	chosen := view[int32](m, l.arg, l.list, unit*l.stride, n)
 	for _, i := range chosen {
 		if i < 0 || int(i) >= blocks {
-			m.fault(arg, list, 4, "unit %d lists block %d of %d", unit, i, blocks)
+			m.fault(l.arg, l.list, 4, "unit %d lists block %d of %d", unit, i, blocks)
 		}
 	}
 	return chosen
@@ -113,7 +120,7 @@ func decode(m *access, d *cuda.DecodeArgs) {
 		var chosen []int32 // nil: all
 		attended := all
 		if d.List != 0 {
-			chosen = listed(m, "List", d.List, d.Count, unit, int(d.ListStride), all)
+			chosen = blockLists{"List", d.List, d.Count, int(d.ListStride)}.of(m, unit, all)
 			attended = len(chosen)
 		}
 		if attended > int(d.MaxBlocks) {

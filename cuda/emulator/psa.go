@@ -56,7 +56,7 @@ func psa(m *access, p *cuda.PSAArgs) {
 		tokens, all := contextOf(m, p.Context, unit/s.HeadsKV, kv.tokens)
 		u := psaUnit{
 			Progress: reference.NewProgress(s.Group(), s.Dim),
-			order:    listed(m, "Order", p.Order, p.Count, unit, int(p.OrderStride), all),
+			order:    blockLists{"Order", p.Order, p.Count, int(p.OrderStride)}.of(m, unit, all),
 		}
 		mine := state[unit*s.Group()*size:][:s.Group()*size]
 		if p.First > 0 {

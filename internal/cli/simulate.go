@@ -99,7 +99,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	sums := run.Summaries(results)
 	written, err := folder.Finish(results)
 	if err == nil {
-		err = s.report(ctx, app, sweep, q, folder, written, sums)
+		err = s.report(ctx, app, answerOf(sweep, q, folder, sums), q, folder, written)
 	}
 	if stopped(ctx, runErr) || ctx.Err() != nil && runErr == nil {
 		runErr = errInterrupted
@@ -175,17 +175,16 @@ func finishedOf(results []run.Result, of int) string {
 }
 
 // report prints the results, and draws them if the runs have no axes.
-func (s *simulateCmd) report(ctx context.Context, app *App, sweep *config.Sweep, q *run.Question,
-	folder *run.Folder, written []string, sums []metrics.Summary) (err error) {
-	out, runs := folder.Dir(), answerOf(sweep, q, folder, sums)
-	d := runs.Doc()
+func (s *simulateCmd) report(ctx context.Context, app *App, runs *answers.Runs, q *run.Question,
+	folder *run.Folder, written []string) (err error) {
+	out, d := folder.Dir(), runs.Doc()
 	if len(q.Axes) == 0 && !s.JSON {
 		if d.Figures, err = runs.Figures(); err != nil {
 			return err
 		}
 	}
 	d.Lead = nil // printed before the runs
-	if err := app.show(ctx, out, d, s.JSON, sums, written); err != nil || s.JSON {
+	if err := app.show(ctx, out, d, s.JSON, runs.Sums, written); err != nil || s.JSON {
 		return err
 	}
 	app.namePoints(out, folder)
