@@ -39,7 +39,16 @@ func TestDroppedColumnsAreSaid(t *testing.T) {
 			`1 key not read: "priority": l.jsonl`},
 		{"s.json", `[{"id": 1, "system": "be brief", "conversations": [{"from": "human", "value": ` +
 			`"hi", "images": []}, {"from": "gpt", "value": "ho", "weight": 1}]}]`,
-			`1 key not read: "system": s.json`},
+			`2 keys not read: "system", "weight": s.json`},
+		{"t.jsonl", `{"session_id": "a", "turns": [{"text": "hi", "output_length": 5, "audio": "x"}, ` +
+			`{"text": "ho", "output_length": 5}]}` + "\n",
+			"1 of 2 requests have images, audio or video (image, images, audio, audios, video, videos): " +
+				"their encoder's time and tokens are left out: t.jsonl"},
+		{"u.jsonl", `{"session_id": "a", "turns": [{"text": "hi", "output_length": 5, "tools": []}]}`,
+			`1 key not read: "tools": u.jsonl`},
+		{"c.jsonl", `{"prompt": "hi", "output_tokens": 5, "multi_modal_data": {"image": "x"}}`,
+			"1 of 1 request have images (image_files, multi_modal_data): their encoder's time and " +
+				"tokens are left out: c.jsonl"},
 	} {
 		if err := os.WriteFile(c.name, []byte(c.text), 0o644); err != nil {
 			t.Fatal(err)

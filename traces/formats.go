@@ -43,7 +43,7 @@ type Format struct {
 	prompt, output string   // tokens
 	set            string
 	content        string // describes the prompt, read by more
-	images         string // counts the images, or field=value of a request with one
+	images         string // or audio and video, their number, or field=value of a request with one
 	idle           string // further fields, which do not change the load
 	zeroFails      bool   // requests of 0 tokens, or without a count, were never served
 	texts          bool   // prompts are texts, which a tokenizer counts
@@ -141,11 +141,13 @@ func Formats() []Format {
 			more: readTokenIDs},
 		{Name: FormatMultiTurn, About: "AIPerf multi-turn JSONL: session_id, turns of text and delay",
 			json: true, needs: "turns", session: "session_id", grouped: "*", list: "turns",
-			time: "timestamp", unit: des.Millisecond, images: "image|images", pause: "delay",
-			idle: "type", texts: true, more: readTurns},
+			time: "timestamp", unit: des.Millisecond, pause: "delay",
+			images: "image|images|audio|audios|video|videos",
+			idle:   "type,role,text,texts,output_length", texts: true, more: readTurns},
 		{Name: FormatCustom, About: "vLLM's custom JSONL: prompt, output_tokens",
 			needs: "prompt,output_tokens", output: "output_tokens", content: "prompt", texts: true,
-			more: readPrompt},
+			images: "image_files|multi_modal_data",
+			more:   readPrompt},
 		{Name: FormatBurstGPT, About: "BurstGPT CSV: Timestamp, Request tokens, Response tokens",
 			needs: "Timestamp,Request tokens,Response tokens", time: "Timestamp", unit: des.Second,
 			prompt: "Request tokens", output: "Response tokens", set: "Model", session: "Session ID",
@@ -156,7 +158,7 @@ func Formats() []Format {
 		{Name: FormatShareGPT, About: "ShareGPT JSON: conversations of from and value, or messages of " +
 			"role and content", json: true, needs: "conversations|messages", grouped: "*",
 			list: "conversations|messages", without: "a question without an answer", images: "images",
-			texts: true, idle: "id", more: readMessages},
+			texts: true, idle: "id,from,role,value,content", more: readMessages},
 		{Name: FormatServeGen, About: "ServeGen CSV: timestamp, input_tokens, output_tokens",
 			needs: "timestamp,input_tokens,output_tokens", time: "timestamp", unit: des.Second,
 			prompt: "input_tokens", output: "output_tokens", idle: "request_id"},

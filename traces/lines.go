@@ -25,7 +25,8 @@ type reader struct {
 	ordered   bool // reject decreasing times
 	member    bool // one of several files: it may have no selected request
 
-	ready []row // of the record last read
+	parts []string // names of the fields in the list of the first record
+	ready []row    // of the record last read
 	one   [1]row
 	counts
 
@@ -42,7 +43,7 @@ type counts struct {
 	failed, excluded int    // of them: never served; of sets that are not selected
 	other            string // an excluded set, for the message
 	bare, firstBare  int    // served rows without content; the first such line
-	pictured         int    // served rows with an image
+	pictured         int    // served rows with an image, audio or video
 	fractions        int    // served rows at a fraction of Mooncake's ms
 }
 
@@ -148,6 +149,9 @@ func (d *reader) decode(rec rows.Record) (all []row, err error) {
 		each, err := rows.NewObject(raw)
 		var r row
 		if err == nil {
+			if d.records == 1 {
+				d.parts = append(d.parts, each.Names()...)
+			}
 			r, err = d.request(each, rec, len(all) > 0)
 		}
 		if err != nil {
@@ -284,7 +288,7 @@ func (d *reader) warnings() (w []warn.Warning) {
 		w = append(w, warn.New(warn.TraceContent, "the last line has no line end: %s:%d; if the file "+
 			"was cut short, its last number may be, too", file, d.Line()).About("last line"))
 	}
-	w = append(w, unread(d.Reader, d.names())...)
+	w = append(w, d.unread()...)
 	if d.Format.texts {
 		w = append(w, estimated(file, d.tokenizer))
 	}
@@ -303,9 +307,13 @@ func (d *reader) warnings() (w []warn.Warning) {
 			rows.Plural(d.served(), "request"), file).About("ms"))
 	}
 	if d.pictured > 0 {
-		name, _, _ := strings.Cut(d.images, "=")
-		w = append(w, warn.New(warn.TraceContent, "%d of %s have images (%s): their encoder's "+
-			"time and tokens are left out: %s", d.pictured, rows.Plural(d.served(), "request"), name,
+		name, _, _ := strings.Cut(strings.ReplaceAll(d.images, "|", ", "), "=")
+		what := "images"
+		if strings.Contains(name, "audio") {
+			what = "images, audio or video"
+		}
+		w = append(w, warn.New(warn.TraceContent, "%d of %s have %s (%s): their encoder's "+
+			"time and tokens are left out: %s", d.pictured, rows.Plural(d.served(), "request"), what, name,
 			file).About("images"))
 	}
 	return w

@@ -99,17 +99,19 @@ func (d *reader) end() error {
 	return e
 }
 
-// unread warns of fields of a file that are not known: columns, or keys of the first record. Known
-// names may go on behind a dot, and are separated by other characters than letters and spaces.
-func unread(from *rows.Reader, known string) []warn.Warning {
+// unread warns of fields of a file that are not known: columns, or keys of the first record and of
+// the requests in its list. Known names may go on behind a dot, and are separated by other
+// characters than letters and spaces.
+func (d *reader) unread() []warn.Warning {
 	var names, said []string
-	for name := range strings.FieldsFuncSeq(known, func(r rune) bool {
+	for name := range strings.FieldsFuncSeq(d.names(), func(r rune) bool {
 		return strings.ContainsRune(",|+=", r)
 	}) {
 		name, _, _ = strings.Cut(name, ".")
 		names = append(names, strings.ToLower(name))
 	}
-	for _, name := range from.Names {
+	parts := slices.Compact(slices.Sorted(slices.Values(d.parts)))
+	for _, name := range slices.Concat(d.Names, parts) {
 		if name != "" && !slices.Contains(names, strings.ToLower(name)) {
 			said = append(said, strconv.Quote(rows.Short(name)))
 		}
@@ -118,14 +120,14 @@ func unread(from *rows.Reader, known string) []warn.Warning {
 		return nil
 	}
 	what, n := "column", len(said)
-	if from.JSON() {
+	if d.JSON() {
 		what = "key"
 	}
 	if most := 8; n > most {
 		said = append(said[:most], fmt.Sprintf("%d more", n-most))
 	}
 	return []warn.Warning{warn.New(warn.TraceContent, "%s not read: %s: %s", rows.Plural(n, what),
-		strings.Join(said, ", "), from.File.Name).About("not read")}
+		strings.Join(said, ", "), d.File.Name).About("not read")}
 }
 
 // estimated warns that a file has no token counts.
