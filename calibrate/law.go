@@ -106,3 +106,33 @@ func fitTerms(d data, from source, terms ...term) {
 		terms[i].set(c, from)
 	}
 }
+
+// free is a figure that a fit finds. in makes the figure of a coefficient in SI units.
+type free struct {
+	figure *hw.Figure
+	start  float64
+	bound  bound
+	in     func(c float64, what string) hw.Figure
+	what   string
+}
+
+// fitPrices sets figures of the profile so that its own prices explain the points best. It serves
+// costs that are no sum of terms.
+func fitPrices(d data, p *hw.Profile, price func(*hw.Profile, observation) float64,
+	figures ...free) {
+	starts, bounds := make([]float64, len(figures)), make([]bound, len(figures))
+	units := make([]float64, len(figures)) // in SI
+	for i, f := range figures {
+		starts[i], bounds[i] = f.start, f.bound
+		*f.figure = f.in(f.start, f.what)
+		units[i] = f.figure.SI() / f.figure.Value
+	}
+	for i, c := range refine(d, starts, bounds, func(c []float64, at observation) float64 {
+		for i, f := range figures {
+			f.figure.Value = c[i] / units[i]
+		}
+		return price(p, at)
+	}) {
+		*figures[i].figure = figures[i].in(c, figures[i].what)
+	}
+}

@@ -20,17 +20,9 @@ func fitSharedDecode(s *Samples, p *hw.Profile, from source) []model {
 			DecodeTokens: kvTokens(at, "context_tokens"), Decodes: int(at.At("batch")),
 			RereadTokens: (at.At("batch") - 1) * at.At("shared_tokens")})
 	}
-	rate, all := p.DenseDecode.Rate.SI(), kvBytes("context_tokens")
-	again := func(at observation) float64 {
-		return float64((at.At("batch") - 1) * at.At("shared_tokens") * at.model.LayerKVBytesPerToken())
-	}
-	c := refine(fit, []float64{2 * rate}, []bound{{rate, mostL2 * rate}},
-		func(c []float64, at observation) float64 {
-			rest := price(p, at) - all(at)/rate // without an L2's rate all bytes are HBM's
-			return rest + cost.SharedRead(all(at), all(at)-again(at), rate, c[0])
-		})
-	p.DenseDecode.L2Rate = from.gbps(c[0],
-		"paged dense decode kernel, all bytes of contexts of which 7/8 are shared")
+	rate := p.DenseDecode.Rate.SI()
+	fitPrices(fit, p, price, free{&p.DenseDecode.L2Rate, 2 * rate, bound{rate, mostL2 * rate},
+		from.gbps, "paged dense decode kernel, all bytes of contexts of which 7/8 are shared"})
 	return []model{{name: "dense_decode.l2_rate", fit: fit, held: held, price: price}}
 }
 

@@ -1,7 +1,9 @@
 package calibrate
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/hw/cost"
@@ -47,49 +49,52 @@ func fitMoving(s *Samples, p *hw.Profile, from source) (models []model) {
 			link = saveLink(p)
 		}
 		fit, held := all.split(group, fewest, nil)
+		price := func(p *hw.Profile, at observation) float64 { return transferPrice(p, m.engine, at) }
 		if m.call != nil {
 			blocks := func(at observation) float64 { return float64(at.At("blocks")) }
 			fitTerms(fit, from, each(blocks, m.call(p), 0, "a copy of its own for each block"),
 				known(func(at observation) float64 { return moved(at) / link }))
 		} else {
-			m.fitKernel(fit, link, p, from)
+			m.fitKernel(fit, link, p, from, price)
 		}
-		models = append(models, model{name: m.probe, fit: fit, held: held,
-			price: func(p *hw.Profile, at observation) float64 { return transferPrice(p, m.engine, at) }})
+		models = append(models, model{name: m.probe, fit: fit, held: held, price: price})
 	}
 	return models
 }
 
 // fitKernel fits the kernel in the base pool, and a gather kernel's rate in each other one.
-func (m *mover) fitKernel(fit data, link float64, p *hw.Profile, from source) {
+func (m *mover) fitKernel(fit data, link float64, p *hw.Profile, from source,
+	price func(*hw.Profile, observation) float64) {
 	base := fit.with("pool_mib", basePool)
 	first, start := smallestTime(base), linear(base, one, moved)
-	rates := bound{rateBound.low, link * 1.2}
-	seconds := func(c []float64, at observation) float64 {
-		return max(c[0], c[1]+moved(at)/c[2], moved(at)/link)
-	}
-	c := refine(base, []float64{first, math.Max(start[0], first/2), 1 / math.Max(start[1], 1/link/2)},
-		[]bound{floorBound, callBound, rates}, seconds)
 	what := "one " + m.kernel + " kernel"
-	floor, launch := from.us(c[0], what+" of few blocks"), from.us(c[1], what+": submit and wait")
+	const gathers = "gather kernel, blocks anywhere in a pinned pool of this size"
+	floor := free{&p.Load.FlashFloor, first, floorBound, from.us, what + " of few blocks"}
+	launch := free{&p.Load.FlashLaunch, math.Max(start[0], first/2), callBound, from.us,
+		what + ": submit and wait"}
+	rate := free{nil, 1 / math.Max(start[1], 1/link/2), bound{rateBound.low, link * 1.2}, from.gbps,
+		gathers}
 	if m.save {
-		p.Save.GPULaunch, p.Save.GPUFloor = launch, floor
-		p.Save.GPURate = from.gbps(c[2], what+", blocks anywhere in a pinned pool of 1 GiB")
+		floor.figure, launch.figure, rate.figure = &p.Save.GPUFloor, &p.Save.GPULaunch, &p.Save.GPURate
+		rate.what = what + ", blocks anywhere in a pinned pool of 1 GiB"
+		fitPrices(base, p, price, floor, launch, rate)
 		return
 	}
-	p.Load.FlashLaunch, p.Load.FlashFloor, p.Load.Flash = launch, floor, nil
+	p.Load.Flash = []hw.PoolRow{{PoolGiB: basePool / 1024}}
+	rate.figure = &p.Load.Flash[0].Figure
+	fitPrices(base, p, price, floor, launch, rate)
+	rows := p.Load.Flash
+	rate.start = rows[0].SI()
 	for _, pool := range fit.values("pool_mib") {
-		rate := c[2]
 		if pool != basePool {
-			rate = refine(fit.with("pool_mib", pool), []float64{c[2]}, []bound{rates},
-				func(r []float64, at observation) float64 {
-					return seconds([]float64{c[0], c[1], r[0]}, at)
-				})[0]
+			p.Load.Flash = []hw.PoolRow{{PoolGiB: float64(pool) / 1024}}
+			rate.figure = &p.Load.Flash[0].Figure
+			fitPrices(fit.with("pool_mib", pool), p, price, rate)
+			rows = append(rows, p.Load.Flash[0])
 		}
-		p.Load.Flash = append(p.Load.Flash,
-			hw.PoolRow{PoolGiB: float64(pool) / 1024,
-				Figure: from.gbps(rate, "gather kernel, blocks anywhere in a pinned pool of this size")})
 	}
+	slices.SortFunc(rows, func(a, b hw.PoolRow) int { return cmp.Compare(a.PoolGiB, b.PoolGiB) })
+	p.Load.Flash = rows
 }
 
 func loadLink(p *hw.Profile) float64 { return math.Min(p.Link.H2D.SI(), p.Link.Nominal.SI()) }
