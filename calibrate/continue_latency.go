@@ -8,8 +8,8 @@ import (
 func fitContinueLatency(s *Samples, p *hw.Profile, from source) []model {
 	p.Host.ContinueLatency = hw.Figure{}
 	if sync := s.of(probeSync); len(sync) > 0 {
-		p.Host.ContinueLatency = perBlock(
-			sync[0].seconds, from, "submitting one kernel and synchronising")
+		p.Host.ContinueLatency = perPart(sync[0].seconds, noBlock, from,
+			"submitting one kernel and synchronising")
 	}
 	return nil
 }

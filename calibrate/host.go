@@ -83,7 +83,7 @@ func FitHost(p *hw.Profile, runs []HostRun, from string) (*hw.Engine, error) {
 		of(func(b *hostBatch) float64 { return b.bytes }))
 	h, why := &e.Host, source{from}
 	h.Step = why.us(max(c[0], callBound.low), "the host phase of a step of live runs")
-	h.Request = perBlock(c[1], why, "the same, by requests")
+	h.Request = perPart(c[1], noBlock, why, "the same, by requests")
 	if slices.ContainsFunc(batches, func(b hostBatch) bool { return b.trips > 0 }) {
 		h.LayerSync = why.us(max(c[2], callBound.low), "the same, by layers that wait for the lookup")
 		if h.LayerRate = (hw.Figure{}); c[3] > 0 {

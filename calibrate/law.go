@@ -49,14 +49,7 @@ func share(seconds func(observation) float64, figure *hw.Figure, most float64, w
 // each is a time for each of some parts; below least it stays unset.
 func each(parts func(observation) float64, figure *hw.Figure, least float64, what string) term {
 	return term{amount: parts, bound: bound{1e-15, 1e-4}, set: func(c float64, from source) {
-		switch {
-		case c < least:
-			*figure = hw.Figure{}
-		case c >= 1e-6:
-			*figure = from.us(c, what)
-		default:
-			*figure = from.figure(c*1e9, "ns", what)
-		}
+		*figure = perPart(c, least, from, what)
 	}}
 }
 

@@ -146,9 +146,9 @@ var (
 	infinite   = math.Inf(1)        // a bound that does not bind
 )
 
-// perBlock returns an optional time per block.
-func perBlock(seconds float64, from source, what string) hw.Figure {
-	if seconds < noBlock {
+// perPart returns an optional time for each of some parts, not set below least.
+func perPart(seconds, least float64, from source, what string) hw.Figure {
+	if seconds < least {
 		return hw.Figure{}
 	}
 	if seconds >= 1e-6 {
