@@ -9,5 +9,5 @@
 // results depend on, including ModelVersion (version.go). Its Do (store_do.go) makes only the
 // missing runs, Pack (store_pack.go) joins the archives, and processes claim runs one by one
 // (claim.go). A Folder (folder.go) is the result folder of a command: a Question (question.go), an
-// Index (index.go), the results and a store. job.go writes the missing runs as the tasks of a job.
+// Index (index.go), the results and a store.
 package run

@@ -14,12 +14,13 @@ type Table struct{ rows [][]string }
 // NewTable starts a table with its header.
 func NewTable(columns ...string) *Table { return &Table{[][]string{columns}} }
 
-// Add adds a row of texts and numbers. Parsing a written float gives the same number. Nil pointers
-// are empty cells.
+// Add adds a row of texts and numbers. Parsing a written float gives the same number. Nil cells are
+// empty.
 func (t *Table) Add(cells ...any) {
 	row := make([]string, len(cells))
 	for i, c := range cells {
 		switch x := c.(type) {
+		case nil:
 		case float64:
 			row[i] = stats.Exact(x)
 		case *float64:
