@@ -11,11 +11,12 @@ import (
 	"testing"
 )
 
-// Types of sim and the packages below it have at most 20 fields and 40 methods. Types with toml or
-// json keys, and the record of a step, mirror a file.
+// Types of sim and the packages below it have at most 20 fields and 40 methods, functions at most
+// five arguments. Types with toml or json keys, and the record of a step, mirror a file.
 const (
-	mostFields  = 20
-	mostMethods = 40
+	mostFields    = 20
+	mostMethods   = 40
+	mostArguments = 5
 )
 
 var records = []string{"sim/metrics.Step"}
@@ -34,6 +35,9 @@ func TestTypesAreSmall(t *testing.T) {
 		for _, decl := range file.Decls {
 			switch x := decl.(type) {
 			case *ast.FuncDecl:
+				if n := x.Type.Params.NumFields(); n > mostArguments {
+					t.Errorf("%s%s has %d arguments", at, x.Name.Name, n)
+				}
 				if x.Recv != nil {
 					methods[at+receiver(x.Recv.List[0].Type)]++
 				}
