@@ -28,5 +28,6 @@
 //	folder.go    the files of a LongBench folder mixed into one trace
 //
 // describe.go with reuse.go (prefix cache reuse), convert.go and count.go serve the command line.
-// Package records, below this package, reads recordings of real servers.
+// Below this package, reuse has the hits of prefix caches of any size, and records reads recordings
+// of real servers.
 package traces
