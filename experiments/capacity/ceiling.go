@@ -47,7 +47,7 @@ func (b *buyer) measure(ctx context.Context, o *option) error {
 	o.capacity = c
 	n := o.found.replicas
 	c.requests = o.found.work.Requests
-	spec := b.search
+	spec := b.sweep.Goodput
 	spec.Start, spec.Coarse, spec.Width = o.target, true, max(spec.Width, ceilingWidth)
 	spec.Max = max(mostLoad(&o.Point.Workload, o.load, spec.Max), o.target)
 	s := &search{spec: spec, seeds: o.Seeds,

@@ -42,12 +42,11 @@ const (
 	TooShort = "too short" // the context, for the traffic
 )
 
-// buyer looks for the cheapest option.
+// buyer looks for the cheapest of the offers.
 type buyer struct {
 	*Planner
-	plan   config.Plan
-	search config.GoodputSearch
-	best   float64 // USD an hour of the cheapest found
+	*Offers
+	best float64 // USD an hour of the cheapest found
 }
 
 const (
@@ -144,39 +143,38 @@ func (o *option) level() (err error) {
 // Purchase finds the cheapest offer, and its number of replicas, that serves the configured traffic
 // within the service level.
 func (p *Planner) Purchase(ctx context.Context, f *Offers) (*Purchase, error) {
-	b := &buyer{Planner: p, plan: *f.sweep.Plan, search: f.sweep.Goodput}
+	b := &buyer{p, f, math.Inf(1)}
 	b.start()
-	if err := b.look(ctx, f); err != nil {
+	if err := b.look(ctx); err != nil {
 		return nil, err
 	}
 	return f.answer()
 }
 
 // look finds the offers, the cheapest offer without a margin, and the capacity of the cheapest few.
-func (b *buyer) look(ctx context.Context, f *Offers) error {
-	b.best = math.Inf(1)
-	if err := b.choose(ctx, f.options); err != nil {
+func (b *buyer) look(ctx context.Context) error {
+	if err := b.choose(ctx, b.options); err != nil {
 		return err
 	}
-	if !f.sweep.StepsGiven {
-		steps := otherSteps(f.options, b.best)
+	if !b.sweep.StepsGiven {
+		steps := otherSteps(b.options, b.best)
 		if err := b.choose(ctx, steps); err != nil {
 			return err
 		}
-		f.options = append(f.options, steps...)
+		b.options = append(b.options, steps...)
 	}
-	best := ranked(f.options)
+	best := ranked(b.options)
 	price := "none holds the level"
 	if len(best) > 0 {
 		price = "the cheapest is " + USD(b.best) + " an hour"
 	}
 	b.Say(price + "; looking for what is cheaper without a margin")
-	if err := b.withoutMargin(ctx, f, best); err != nil {
+	if err := b.withoutMargin(ctx, best); err != nil {
 		return err
 	}
 	b.Say(price + "; looking how far it is from its limits")
 	if len(best) == 0 {
-		return b.nearest(ctx, f.options)
+		return b.nearest(ctx, b.options)
 	}
 	if err := b.each(ctx, best, b.expect); err != nil {
 		return err
@@ -210,7 +208,7 @@ func (b *buyer) choose(ctx context.Context, options []*option) error {
 // need finds the number of replicas for an option at no more than the best price.
 func (b *buyer) need(ctx context.Context, o *option) error {
 	defer b.Finished()
-	most := b.plan.MaxReplicas - o.spare
+	most := b.sweep.Plan.MaxReplicas - o.spare
 	affordable := most
 	if !math.IsInf(b.best, 1) {
 		affordable = int(min(float64(most), math.Floor(b.best/o.replica+1e-9)-float64(o.spare)))
@@ -244,14 +242,14 @@ func (b *buyer) expect(ctx context.Context, o *option) error {
 // withoutMargin finds the cheapest option that meets the service level as asked for, without
 // headroom and spare replicas. It costs no more than the best option with a margin, so that price
 // is tried first.
-func (b *buyer) withoutMargin(ctx context.Context, f *Offers, best []*option) error {
-	planned, finished, say := b.Planned, b.Finished, b.Say
-	defer func() { b.Planned, b.Finished, b.Say = planned, finished, say }()
-	b.Planned, b.Finished, b.Say = nil, nil, nil // the candidates were counted before
-	b.silence()
+func (b *buyer) withoutMargin(ctx context.Context, best []*option) error {
+	silent := *b.Planner
+	silent.Planned, silent.Finished, silent.Say = nil, nil, nil // the candidates were counted before
+	silent.silence()
+	q := &buyer{&silent, b.Offers, b.best}
 	var bare []*option
 	of := map[*option]*option{}
-	for _, o := range f.options {
+	for _, o := range b.options {
 		c := *o
 		c.margin = margin{target: o.load, slo: o.asked}
 		c.found, c.runs = nil, nil
@@ -259,11 +257,11 @@ func (b *buyer) withoutMargin(ctx context.Context, f *Offers, best []*option) er
 	}
 	first := slices.IndexFunc(bare, func(c *option) bool { return len(best) > 0 && of[c] == best[0] })
 	if first >= 0 {
-		if err := b.choose(ctx, bare[first:first+1]); err != nil {
+		if err := q.choose(ctx, bare[first:first+1]); err != nil {
 			return err
 		}
 	}
-	if err := b.choose(ctx, slices.DeleteFunc(slices.Clone(bare),
+	if err := q.choose(ctx, slices.DeleteFunc(slices.Clone(bare),
 		func(c *option) bool { return c.found != nil })); err != nil {
 		return err
 	}
@@ -271,7 +269,7 @@ func (b *buyer) withoutMargin(ctx context.Context, f *Offers, best []*option) er
 		of[c].runs = append(of[c].runs, c.runs...)
 	}
 	if all := ranked(bare); len(all) > 0 {
-		f.bare = all[0]
+		b.bare = all[0]
 	}
 	return nil
 }
@@ -342,7 +340,7 @@ func ranked(options []*option) []*option {
 // simulates one whole replica under its share of the load.
 func (b *buyer) nearest(ctx context.Context, options []*option) error {
 	return b.each(ctx, options, func(ctx context.Context, o *option) error {
-		most := b.plan.MaxReplicas - o.spare
+		most := b.sweep.Plan.MaxReplicas - o.spare
 		replicas, load := most, o.target
 		if _, unit := loadOf(&o.Point.Workload); replicas > 4 &&
 			(unit == loadRate || unit == loadClients) {
