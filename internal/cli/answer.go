@@ -69,18 +69,19 @@ func drawIn(ctx context.Context, dir string, all []doc.Figure, formats ...string
 // reportOf returns the command that shows all of a folder.
 func reportOf(out string) string { return "sparseserve report " + inCell(out) + " --format text" }
 
-// listFiles lists files by their names in the result folder.
+// listFiles lists files by their names in the result folder, in one line.
 func (a *App) listFiles(out string, files []string) {
-	fmt.Fprintf(a.Stdout, "\nFiles in %s:\n", inCell(out))
-	for _, f := range files {
-		fmt.Fprintln(a.Stdout, "  "+inCell(within(out, f)))
+	names := make([]string, len(files))
+	for i, f := range files {
+		names[i] = inCell(within(out, f))
 	}
+	fmt.Fprintf(a.Stdout, "\nFiles in %s: %s\n", inCell(out), strings.Join(names, ", "))
 }
 
 // namePoints names the folder of the runs.
-func (a *App) namePoints(out string, folder *run.Folder) {
-	fmt.Fprintln(a.Stdout, "  "+inCell(within(out, folder.Store.Dir()))+string(filepath.Separator)+
-		"   every run's configuration, summary and requests")
+func (a *App) namePoints(folder *run.Folder) {
+	fmt.Fprintf(a.Stdout, "Runs in %s: configuration, summary and requests of each\n",
+		inCell(folder.Store.Dir()))
 }
 
 // within returns a path relative to a folder; the whole path if it is outside.

@@ -73,8 +73,8 @@ func TestCompare(t *testing.T) {
 		}
 		testkit.Golden(t, "compare-"+name+".txt", filepath.ToSlash(out))
 		_, files, _ := strings.Cut(out, "Files in ")
-		folder, files, _ := strings.Cut(files, ":\n")
-		for _, path := range strings.Fields(files) {
+		folder, files, _ := strings.Cut(strings.TrimSpace(files), ": ")
+		for path := range strings.SplitSeq(files, ", ") {
 			if info, err := os.Stat(filepath.Join(folder, path)); err != nil || info.Size() == 0 {
 				t.Errorf("%s: names a file that is not there: %v", name, err)
 			}

@@ -71,7 +71,7 @@ func (f *searchFlags) search(ctx context.Context, app *App, q *question) (err er
 	out := folder.Dir()
 	err = app.show(ctx, out, a.doc(filepath.Base(out)), f.JSON, a.data, written)
 	if err == nil && !f.JSON {
-		app.namePoints(out, folder)
+		app.namePoints(folder)
 	}
 	return err
 }

@@ -187,7 +187,7 @@ func (s *simulateCmd) report(ctx context.Context, app *App, runs *answers.Runs, 
 	if err := app.show(ctx, out, d, s.JSON, runs.Sums, written); err != nil || s.JSON {
 		return err
 	}
-	app.namePoints(out, folder)
+	app.namePoints(folder)
 	if len(q.Axes) > 0 || ctx.Err() != nil {
 		fmt.Fprintf(app.Stdout, "Pictures: sparseserve report %s --format png\n", inCell(out))
 	}
