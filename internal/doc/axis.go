@@ -25,8 +25,8 @@ const (
 )
 
 // Fit gives line charts one common y axis and each an x axis, unless they have ends already. The y
-// axis stays linear where a logarithmic one does not help. Collapsed points lie above it. Bars that
-// have collapsed are cut.
+// axis stays linear where a logarithmic one does not help. Collapsed points lie above it. Bars
+// have a linear axis, because they begin at 0; those that have collapsed are cut.
 func Fit(charts ...*Chart) {
 	var all []Point
 	var levels []float64
@@ -34,6 +34,7 @@ func Fit(charts ...*Chart) {
 	for _, c := range charts {
 		c.cut()
 		if len(c.Bars) > 0 || c.Heat != nil {
+			c.LogY = false
 			return
 		}
 		given, whole = given || len(c.YEnds) == 2, whole || c.Whole
