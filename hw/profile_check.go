@@ -19,7 +19,7 @@ func (p *KernelCosts) validate() error {
 		checkSparseRows(p.SparsePrefill))
 }
 
-// checkTogether checks that figures that mean nothing alone have the figure that they add to.
+// checkTogether checks that figures that are used together are set together.
 func (p *KernelCosts) checkTogether() error {
 	if p.Clock.GEMMSteadyRatio.Set() != p.Clock.Settling.Set() {
 		return tomlfile.Wrong("clock.gemm_steady_ratio", "want it together with settling, or neither")

@@ -7,9 +7,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// leastSquares returns positive figures that bring the sum of each even row nearest to 1. If rows
-// do not determine a figure, it stays near 1, or near its partner in pairs. Relative errors above
-// the tolerance count linearly, not squared.
+// leastSquares returns positive figures that bring the sum of each even row nearest to 1. A figure
+// that the rows do not determine stays near 1, or near its partner in pairs. Relative errors above
+// the tolerance count linearly, not squared, because outliers would dominate.
 func leastSquares(fixed []float64, terms [][]float64, pairs [][2]int) []float64 {
 	const pull, alike, least, repeats, tolerated = 1e-4, 3e-3, 1e-2, 6, 0.05
 	n := len(terms[0])

@@ -10,9 +10,9 @@ import (
 type request struct {
 	id     int
 	seq    int32
-	tokens []int32 // prompt, then what has been generated
+	tokens []int32 // of the prompt, then the generated ones
 	pages  []int32 // of full blocks in DRAM, or of all blocks in HBM without offloading
-	lent   bool    // by the server, whose prefix cache keeps what they hold
+	lent   bool    // the pages are the server's, because its prefix cache keeps their KV
 	// meta holds a digest for every full block, [layer][KV head][metaBlocks];
 	// present when decode attention is sparse.
 	meta       mem.Piece
@@ -22,12 +22,12 @@ type request struct {
 	table       mem.Piece
 	tableBlocks int
 	decodes     int64
-	// A layer-segmented prefill: the hidden state that it carries from step to
-	// step, one layer's KV blocks [KV head][blocks], and the open block of every
-	// group, which joins the cache with the first decode.
+	// Of a layer-segmented prefill: its hidden state between steps, one layer's KV blocks
+	// [KV head][blocks], and the open block of every group, which joins the cache with the first
+	// decode.
 	home, layer, stash mem.Piece
-	other              mem.Piece // for layers of odd numbers, where a prefix is loaded
-	ahead              int       // the layer whose part of it has begun to load; 0: none
+	other              mem.Piece // KV blocks of odd layers, if a prefix is loaded
+	ahead              int       // the layer whose part of the prefix is being loaded; 0: none
 	stashed            bool
 	// Of latent attention: keys of the indexer [layer][most][IndexDim] and rows [layer][most][Width];
 	// with hot buffers, when it decodes, rows [layer][slots][Width] and the kernel's state int32
@@ -39,7 +39,7 @@ type request struct {
 	// hit is the number of blocks of its cached prefix. Each layer computes their digests when it
 	// first computes the request.
 	hit   int
-	begun bool // since it gave up its KV
+	begun bool // it has computed tokens since it last gave up its KV
 	// answer is the rest of the trace's text after the prompt: the request emits it, so that a later
 	// prompt may quote it.
 	answer []int32
@@ -70,8 +70,7 @@ func (r *request) forget(done int64) {
 	r.saves = r.saves[:copy(r.saves, r.saves[n:])]
 }
 
-// waitFor waits until all layers of a block that were handed to the saver are in
-// DRAM.
+// waitFor waits until all layers of a block that the saver has are in DRAM.
 func (r *request) waitFor(s *saver, block int) error {
 	for i := len(r.saves) - 1; i >= 0; i-- {
 		if e := &r.saves[i]; block >= e.from && block < e.to {

@@ -109,7 +109,7 @@ func (l *loader) settle(s *sim.Spec, layers []Setting) {
 	sets := func(key string) bool { return lastOf(layers, key) != nil }
 	model, err := l.inputs.model(l.cfg.Model)
 	if err != nil {
-		return // checkHardware says so
+		return // checkHardware reports the error
 	}
 	if s.Sampling == SamplingModel {
 		s.Sampling = "random"

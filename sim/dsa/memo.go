@@ -8,8 +8,8 @@ type memo[K comparable, V any] struct {
 	kept map[K]V
 }
 
-// get returns the value of a key. If there is none, or it does not suffice, it makes one of what
-// there is. A nil suffices accepts every value.
+// get returns the value of a key. It calls make with the stored value, or the zero value, if none is
+// stored or suffices rejects it. A nil suffices accepts every value.
 func (m *memo[K, V]) get(k K, suffices func(V) bool, make func(had V) V) V {
 	m.mu.RLock()
 	v, ok := m.kept[k]
@@ -21,7 +21,7 @@ func (m *memo[K, V]) get(k K, suffices func(V) bool, make func(had V) V) V {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if v, ok = m.kept[k]; ok && (suffices == nil || suffices(v)) {
-		return v // made by another at the same time
+		return v // another goroutine made it at the same time
 	}
 	if m.kept == nil {
 		m.kept = map[K]V{}

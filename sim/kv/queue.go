@@ -20,7 +20,7 @@ func (q *refQueue) pop() ref {
 	return r
 }
 
-// close gives the room of refs that have left to others.
+// close reuses the memory of refs that have left.
 func (q *refQueue) close() {
 	q.refs, q.head = q.refs[:copy(q.refs, q.refs[q.head:])], 0
 }
