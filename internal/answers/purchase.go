@@ -82,8 +82,8 @@ func choice(a *capacity.Purchase) (lines []string, t doc.Table) {
 // beyond lists the limits that the choice misses beyond its largest load.
 func beyond(c *capacity.Choice) (text string) {
 	if len(c.LimitedBy) > 0 {
-		text = ", then it misses " + strings.ReplaceAll(boundName.Replace(strings.Join(c.LimitedBy, " and ")),
-			"queue", "a stable queue")
+		missed := boundName.Replace(strings.Join(c.LimitedBy, " and "))
+		text = ", then it misses " + strings.ReplaceAll(missed, "queue", "a stable queue")
 	}
 	if c.Beyond != nil {
 		text += fmt.Sprintf("; at %s, %s has %.3g times its limit", digits(c.Fails), c.Beyond.Limit,

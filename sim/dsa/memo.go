@@ -8,8 +8,8 @@ type memo[K comparable, V any] struct {
 	kept map[K]V
 }
 
-// get returns the value of a key. It calls make with the stored value, or the zero value, if none is
-// stored or suffices rejects it. A nil suffices accepts every value.
+// get returns the value of a key. It calls make with the stored value, or the zero value, if none
+// is stored or suffices rejects it. A nil suffices accepts every value.
 func (m *memo[K, V]) get(k K, suffices func(V) bool, make func(had V) V) V {
 	m.mu.RLock()
 	v, ok := m.kept[k]
