@@ -75,7 +75,7 @@ func (l *load) times(took []float64) []float64 {
 }
 
 // made sets the times of requests that have none from the load and how long they took; a failed one
-// took no time.
+// took the time to its last token, if the record has that.
 func (m *Record) made(l load, all []sent) {
 	took := make([]float64, len(all))
 	for i := range all {
