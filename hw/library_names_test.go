@@ -11,7 +11,7 @@ func TestSuggestionsAreOfTheSameProduct(t *testing.T) {
 	_, err := LoadCard("b100")
 	wantError(t, "b100", err, `unknown gpu "b100"; known: a100-40gb`, "or a card file of your own")
 	for word, near := range map[string]string{"h800": "", "h201": "", "a100-40": "a100-40gb",
-		"h100-80g": "h100-80gb", "a100-40bg": "a100-40gb", "mi250x": ""} {
+		"h100-80gp": "h100-80gb", "a100-40bg": "a100-40gb", "mi250x": ""} {
 		_, err := LoadCard(word)
 		if near == "" {
 			near = `"; known:`

@@ -160,8 +160,8 @@ func embedded(t testing.TB, file string) string {
 }
 
 func TestLoadProfileErrors(t *testing.T) {
-	_, err := Load("a100-40g", "vllm-0.5", nil)
-	wantError(t, "misspelt", err, `unknown gpu "a100-40g"`, `did you mean "a100-40gb"`, "h200")
+	_, err := Load("a100-40gbb", "vllm-0.5", nil)
+	wantError(t, "misspelt", err, `unknown gpu "a100-40gbb"`, `did you mean "a100-40gb"`, "h200")
 	_, err = Load("./no-such.toml", "vllm-0.5", nil)
 	wantError(t, "missing", err, "no-such.toml")
 }
