@@ -81,7 +81,6 @@ type Shape struct {
 	KVHeads int    `toml:"kv_heads" range:">= 1, <= 4194304"`
 	HeadDim int    `toml:"head_dim" range:">= 1, <= 4194304"`
 	FFN     int    `toml:"ffn" range:">= 1, <= 4194304"`
-	Vocab   int    `toml:"vocab,omitempty"` // of the shape's head rows
 }
 
 // TokenRow is the time of a part of one layer at a number of tokens in the batch.
