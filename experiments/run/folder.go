@@ -66,7 +66,7 @@ func OpenFolder(dir, version string, q *Question, elsewhere string, replace bool
 	}
 	err := error(nil)
 	if f.apart {
-		f.lock, err = LockDir(dir)
+		f.lock, err = lockDir(dir, true)
 	}
 	if err == nil {
 		f.Store, err = OpenStore(runs, version, true)
@@ -119,12 +119,12 @@ func (q *Question) checkInputs(dir string) error {
 	return files.CheckFolder(dir, inputs...)
 }
 
-// LockDir creates a folder and locks it against other processes.
-func LockDir(dir string) (*os.File, error) {
+// lockDir creates a folder and locks it; alone, against all other processes.
+func lockDir(dir string, alone bool) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	lock, err := LockFolder(filepath.Join(dir, LockFile), true)
+	lock, err := LockFolder(filepath.Join(dir, LockFile), alone)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}

@@ -54,12 +54,9 @@ type Store struct {
 // runs with all their dependencies. With alone, it locks out all other processes and removes
 // unfinished files of killed ones; without, several processes may open it together.
 func OpenStore(dir, version string, alone bool) (*Store, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	lock, err := LockFolder(filepath.Join(dir, LockFile), alone)
+	lock, err := lockDir(dir, alone)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, err)
+		return nil, err
 	}
 	s := &Store{dir: dir, version: version, hashes: config.NewHasher(), lock: lock,
 		forgotten: map[string]bool{}, names: map[string]string{},
