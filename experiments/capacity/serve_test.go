@@ -51,7 +51,7 @@ func TestServeCommand(t *testing.T) {
 		{[]string{"model=llama3.1-8b", "gpu=h100-80gb", "system.preset=sglang",
 			"system.tensor_parallel=2"},
 			"python -m sglang.launch_server --model-path meta-llama/Llama-3.1-8B --tp-size 2 " +
-				"--max-running-requests 2048 --chunked-prefill-size 8192 --mem-fraction-static 0.834$"},
+				"--max-running-requests 2048 --chunked-prefill-size 8192 --mem-fraction-static 0.829$"},
 		{[]string{"model=llama3.1-8b", "gpu=h100-80gb", "system.preset=sglang", "system.kv_gib=4",
 			"system.kv_dtype=fp8", "system.conservativeness=0.3", "system.block_tokens=64",
 			"prefix_cache.chunk=64", "prefix_cache.dram_gib=93.2", "prefix_cache.write=back"},
@@ -59,14 +59,14 @@ func TestServeCommand(t *testing.T) {
 				"--schedule-conservativeness 0.3 --enable-hierarchical-cache --hicache-size 100 " +
 				"--hicache-write-policy write_back"},
 		{[]string{"model=llama3.1-8b", "gpu=h100-80gb", "system.preset=sglang", "system.kv_gib=40"},
-			"--mem-fraction-static 0.836 --max-total-tokens 327680$"},
+			"--mem-fraction-static 0.83 --max-total-tokens 327680$"},
 		{[]string{"model=Qwen/Qwen3-32B", "gpu=b200", "system.preset=vllm",
 			"system.engine=vllm-0.28"}, "vllm serve Qwen/Qwen3-32B " +
 			"--max-num-seqs 1024 --max-num-batched-tokens 16384 --gpu-memory-utilization 0.92$"},
 		{[]string{"model=deepseek-v3", "gpu=h200", "system.preset=sglang", "system.tensor_parallel=8",
 			"system.expert_parallel=8", "prefix_cache.mode=off", "prefill.split=plain",
 			"speculation.tokens=2"}, "--ep-size 8 --max-running-requests 2048 --chunked-prefill-size " +
-			"-1 --max-prefill-tokens 8192 --mem-fraction-static 0.896 " +
+			"-1 --max-prefill-tokens 8192 --mem-fraction-static 0.893 " +
 			"--disable-radix-cache --speculative-algorithm EAGLE --speculative-num-steps 2 " +
 			"--speculative-eagle-topk 1 --speculative-num-draft-tokens 3"},
 		{[]string{"model=llama3.1-8b", "gpu=h100-80gb", "system.preset=sglang",
@@ -99,13 +99,13 @@ func TestServeCommand(t *testing.T) {
 		{[]string{"model=deepseek-v3.2", "gpu=h200", "system.preset=vllm",
 			"system.tensor_parallel=8"}, "--gpu-memory-utilization 0.9$"},
 		{[]string{"model=deepseek-v3.2", "gpu=h200", "system.preset=sglang",
-			"system.tensor_parallel=8"}, "--mem-fraction-static 0.896$"},
+			"system.tensor_parallel=8"}, "--mem-fraction-static 0.893$"},
 		{[]string{"model=deepseek-v3.2", "gpu=b200", "system.preset=sglang",
 			"system.tensor_parallel=8"}, "--kv-cache-dtype fp8_e4m3"},
 		{[]string{"model=deepseek-v3", "gpu=b200", "system.preset=sglang",
-			"system.tensor_parallel=8"}, "--mem-fraction-static 0.853$"},
+			"system.tensor_parallel=8"}, "--mem-fraction-static 0.85$"},
 		{[]string{"model=deepseek-v3.2", "gpu=mi355x", "system.preset=sglang",
-			"system.tensor_parallel=8"}, "--mem-fraction-static 0.908$"},
+			"system.tensor_parallel=8"}, "--mem-fraction-static 0.906$"},
 		{[]string{"model=deepseek-v3.2", "gpu=b200", "system.preset=sglang",
 			"system.tensor_parallel=8", "system.kv_dtype=bf16"}, "--kv-cache-dtype bf16"},
 	} {
