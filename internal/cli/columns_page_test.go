@@ -39,8 +39,8 @@ func TestCSVColumnsPage(t *testing.T) {
 	found["requests.csv"], found["steps.csv"] = header(&requests), header(&steps)
 	found["summary.csv"] = summaryColumns(t)
 	for file, tables := range map[string][]string{
-		"experiments/capacity/write.go": {"candidates.csv", "trail.csv"},
-		"experiments/capacity/trail.go": {"trail.csv"}, "experiments/whatif/files.go": {"whatif.csv"},
+		"experiments/capacity/write.go":        {"candidates.csv", "trail.csv"},
+		"experiments/whatif/files.go":          {"whatif.csv"},
 		"experiments/validate/report.go":       {"validate.csv"},
 		"experiments/validate/replay_files.go": {"requests.csv", "compare.csv"},
 		"internal/show/csv.go":                 {"pictures.csv"},
